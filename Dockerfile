@@ -4,11 +4,12 @@ ARG PYTHON=3.11
 
 FROM python:${PYTHON}-slim-bookworm AS build
 # EXTRAS=postgres adds the driver for PostgreSQL, broker that for RabbitMQ, mcp the client of MCP servers,
-# otel what sends spans; with commas between.
+# otel what sends spans, web the readers of pages and PDFs; with commas between.
 ARG EXTRAS=""
 ENV VENV=/opt/frostagent BUILD=/opt/build PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
 WORKDIR /src
-COPY requirements.txt requirements-broker.txt requirements-build.txt requirements-mcp.txt requirements-otel.txt requirements-postgres.txt ./
+COPY requirements.txt requirements-broker.txt requirements-build.txt requirements-mcp.txt requirements-otel.txt requirements-postgres.txt \
+    requirements-web.txt ./
 RUN python -m venv --without-pip "$VENV" \
     && for part in "" $(echo "$EXTRAS" | tr , " "); do \
         pip --python "$VENV/bin/python" install --require-hashes -r "requirements${part:+-$part}.txt" || exit 1; \

@@ -62,7 +62,7 @@ bench-compare: $(VENV)/.dev ## the same for the bot as it is here beside that of
 
 PIN := CUSTOM_COMPILE_COMMAND="make lock" $(PY) -m piptools compile --quiet --strip-extras --generate-hashes \
 	--allow-unsafe --no-emit-index-url --no-emit-trusted-host --no-emit-find-links
-EXTRAS := broker mcp otel postgres
+EXTRAS := broker mcp otel postgres web
 # Through setup.py: of pyproject.toml pip-tools reads the extras itself, and loses their markers (sys_platform).
 
 lock: $(VENV)/.dev ## pin the versions of everything once more (ARGS=--upgrade for newer ones)

@@ -197,6 +197,7 @@ async def open_service(
         for client in app.web_clients:
             stack.push_async_callback(client.aclose)
         stack.push_async_callback(app.decoder.aclose)
+        stack.push_async_callback(app.reader.aclose)
         is_shown = member is None and aside is None
         port = await enter(running(settings, app, line, alerts, is_shown=is_shown))
         feed = await enter(member.open_feed(app)) if member else app.newest

@@ -18,6 +18,7 @@ from adapters.fetching.limits import FetchLimits
 from adapters.media.attachments import PictureSight, TextReader, Transcribe, VoiceEar
 from adapters.media.decoder_process import DecoderProcess
 from adapters.media.folder import MAX_BASE64, DraftFiles, MediaFolder
+from adapters.media.reader_process import ReaderProcess
 from adapters.metrics.metrics import Metrics
 from adapters.onebot.accounts import Account
 from adapters.onebot.transport import MOST_INLINE, AnyTransport
@@ -35,7 +36,7 @@ from bot.approvals.tool_calls import ToolApprovals
 from bot.budget.commands import limit_command, usage_command
 from bot.budget.errands import Errands
 from bot.budget.limits import LIMITS, Cap, DayLimits, OwnLimits
-from bot.budget.meter import CountedSpeech, Meter
+from bot.budget.meter import CountedCalls, CountedSpeech, Meter
 from bot.budget.spending import Spending
 from bot.budget.trial_account import TrialAccount
 from bot.budget.turn_budget import TurnBudget
@@ -96,7 +97,13 @@ from bot.commands.persona import persona_command
 from bot.commands.reset import reset_command
 from bot.commands.status import StatusReader
 from bot.commands.why import why_command
-from bot.configured_tools import build_ports, build_toolset
+from bot.configured_tools import (
+    build_ports,
+    build_toolset,
+    has_web,
+    search_account,
+    search_hosts,
+)
 from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.group_admin import Chair
@@ -167,6 +174,8 @@ from frostagent.types.ports import Approver, Clock, Ids, Observer, ShadowMode
 from frostagent.types.suspension import Decision
 from frostagent.types.traits import Rate
 from tools.get_game_version.games import Games
+from tools.read_page.pages import Pages
+from tools.search_web.search import WebSearch
 
 CARRIED = MOST_INLINE // 4 * 3  # bytes of a file that a broker carries
 DESCRIBING = 25.0  # seconds to describe all images of a question
@@ -177,6 +186,7 @@ KEPT_SETTINGS = (
     *(WELCOME, FAREWELL, CHIME, OFFERED, FEEDS_OFFERED),
 )
 """What `SettingsStore` keeps across restarts."""
+PAGE_BYTES = 5 * 2**20  # of a web page
 SIDE_BY_SIDE = 3  # people answered at once in a group with BOT_SCOPE=member
 
 
@@ -208,6 +218,7 @@ class App:
     toolset: Toolset
     ports: Mapping[type, object]
     decoder: DecoderProcess
+    reader: ReaderProcess
     web_clients: Sequence[LazyWeb]
     servers: McpServers
     senses: Senses
@@ -395,8 +406,20 @@ def build_app(
         on_change=tools_changed,
         notify=alerts.tell,
     )
+    # Its address may be a private one, which nothing else is fetched from.
+    search_client = LazyWeb(clock=clock, user_agent=agent, base_urls=search_hosts(settings))
+    search = build_search(settings, web=search_client, meter=meter, clock=clock)
+    pages_client = page_client(settings, clock=clock)
+    reader = ReaderProcess()
     common_ports = build_ports(
-        settings, subagents=subagents.subagents, media=media, web=web, games=games, clock=clock
+        settings,
+        subagents=subagents.subagents,
+        media=media,
+        web=web,
+        games=games,
+        search=search,
+        pages=Pages(web=pages_client, documents=reader, clock=clock),
+        clock=clock,
     )
     transcribe: Transcribe | None = None
     if settings.stt_base_url:
@@ -689,6 +712,7 @@ def build_app(
         ids=ids,
         withheld=servers.withheld,
         on_demand=job_book.on_demand if settings.bot_reminders else lambda _: {},
+        cites=has_web(settings),
     )
     turns = Turns(
         engine=engine,
@@ -1164,7 +1188,8 @@ def build_app(
         toolset=toolset,
         ports=common_ports,
         decoder=decoder,
-        web_clients=(web, received, sent),
+        reader=reader,
+        web_clients=(web, received, sent, search_client, pages_client),
         servers=servers,
         senses=senses,
         reloads=reloads,
@@ -1240,6 +1265,28 @@ def data_folder(settings: Settings) -> Path:
     """The journal's folder, or the media folder if the journal is on a database server."""
     file = file_of(read_url(settings.store_url.get_secret_value()))
     return settings.media_dir if file is None else file.parent
+
+
+def build_search(settings: Settings, *, web: Web, meter: Meter, clock: Clock) -> WebSearch:
+    """Search with the account of the settings, metered if it costs anything."""
+    account, pay = search_account(settings), None
+    if settings.search_price and (service := account.service) is not None:
+        price = settings.search_price / 1000
+        pay = CountedCalls(f"{service.kind} search", price=price, meter=meter, clock=clock)
+    return WebSearch(account, web=web, clock=clock, pay=pay)
+
+
+def page_client(settings: Settings, *, clock: Clock) -> LazyWeb:
+    """The client for pages of the web, whose urls a model or a member names."""
+    return LazyWeb(
+        clock=clock,
+        user_agent=user_agent(settings.tools_contact),
+        base_urls=settings.tools_mirrors,
+        limits=FetchLimits(
+            request_seconds=10.0, total_seconds=20.0, body_bytes=PAGE_BYTES, redirects=4
+        ),
+        foreign=True,
+    )
 
 
 def sent_media_client(settings: Settings, *, clock: Clock) -> LazyWeb:

@@ -45,6 +45,11 @@ DIALECTS = (
 )  # fmt: skip
 """The values of LLM_DIALECT, as in `frostagent/models/openai/dialects.py` (a test compares)."""
 
+SEARCH_KINDS = ("none", "searxng", "tavily", "bocha", "brave", "zhipu")
+"""What SEARCH_KIND may be: the rows of `tools/search_web/services.py`, and none of them (a test
+compares).
+"""
+
 Names = Annotated[tuple[str, ...], BeforeValidator(values.names)]
 QQNumbers = Annotated[frozenset[int], BeforeValidator(values.qq_numbers)]
 Host = Annotated[str, AfterValidator(values.host)]
@@ -877,6 +882,44 @@ class Settings(BaseSettings):
         ),
     ] = SecretStr("")
 
+    search_url: Annotated[
+        BaseUrl,
+        About(
+            "Web search: address of a SearXNG, which needs no key, or of another service or proxy.",
+            "联网搜索：SearXNG 的地址（不用密钥），或其他服务、中转的地址。",
+            example="http://searxng:8080",
+            see="web.md",
+        ),
+    ] = ""
+    search_key: Annotated[
+        Secret,
+        About(
+            "Web search: key of Tavily, Bocha, Brave Search or Zhipu; turns search and reading on.",
+            "联网搜索：Tavily、博查、Brave 或智谱的密钥；填了就能搜索和读网页。",
+            see="web.md",
+        ),
+    ] = SecretStr("")
+    search_kind: Annotated[
+        str,
+        BeforeValidator(values.OneOf("", *SEARCH_KINDS)),
+        About(
+            "Whose the search key or address is; `none` reads pages that people name, without "
+            "search.",
+            "搜索密钥或地址是哪家的；`none` 为只读大家发的网页、不搜索。",
+            unset=Bilingual("seen from the address or key", "从地址或密钥看出来"),
+            see="web.md",
+        ),
+    ] = ""
+    search_price: Annotated[
+        Dollars,
+        About(
+            "What 1,000 searches cost; each is counted to who asked. `0` counts nothing.",
+            "一千次搜索的价格，每次都记在提问的人头上；`0` 为不计。",
+            unit=DOLLARS,
+            see="web.md",
+        ),
+    ] = 0.0
+
     media_dir: Annotated[
         FilePath,
         About(
@@ -1139,6 +1182,7 @@ SUBJECTS: Mapping[str, Bilingual] = {
     "stt_base_url": Bilingual("Voice messages", "语音消息"),
     "coder_base_url": Bilingual("Subagents and MCP servers", "子代理与 MCP"),
     "tools_deny": Bilingual("Tools", "工具"),
+    "search_url": Bilingual("The web", "联网"),
     "media_dir": Bilingual("Pictures, voice and files", "图片、语音与文件"),
     "web_host": Bilingual("Health, metrics and console", "运行状态与控制台"),
     "broker_url": Bilingual("More than one machine", "多台机器"),

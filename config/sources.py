@@ -28,6 +28,7 @@ FAMILIES = (
     "LOG_",
     "QWEATHER_",
     "AMAP_",
+    "SEARCH_",
 )
 
 ALIASES = {

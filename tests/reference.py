@@ -80,8 +80,8 @@ COMPOSE: Mapping[str, About] = {
         example="frostagent",
     ),
     "EXTRAS": About(
-        "Parts built into the image: `postgres`, `broker`, `mcp`, `otel`; then `docker compose up -d --build`.",
-        "镜像里额外安装的组件：`postgres`、`broker`、`mcp`、`otel`；改后执行 `docker compose up -d --build`。",
+        "Parts built into the image: `postgres`, `broker`, `mcp`, `web`, `otel`; then `docker compose up -d --build`.",
+        "镜像里额外安装的组件：`postgres`、`broker`、`mcp`、`web`、`otel`；改后执行 `docker compose up -d --build`。",
         unit=Bilingual("list", "列表"),
         unset=Bilingual("none; in a cluster `broker,postgres`", "无；集群中为 `broker,postgres`"),
         example="postgres",

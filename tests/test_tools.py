@@ -35,8 +35,8 @@ def names() -> list[str]:
 
 
 OURS = [
-    "chat_log", "get_game_version", "get_weather", "look", "memory", "remind", "send_message", "stay_silent",
-    "subscribe", "use_subagent",
+    "chat_log", "get_game_version", "get_weather", "look", "memory", "read_page", "remind", "search_web",
+    "send_message", "stay_silent", "subscribe", "use_subagent",
 ]  # fmt: skip
 
 

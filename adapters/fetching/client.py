@@ -12,6 +12,8 @@ import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from json import dumps as encode_json
+from typing import Any
 
 import httpx
 from cachetools import TTLCache
@@ -208,6 +210,19 @@ class HttpxWeb:
             key, lambda: self._fetch(target, sent), fresh=fresh, keep=keep
         )
 
+    async def post(
+        self, url: str, *, json: Mapping[str, Any], headers: Mapping[str, str] | None = None
+    ) -> WebResponse:
+        """See `Web.post`. Raises ToolFailed."""
+        try:
+            target = httpx.URL(url)
+        except httpx.InvalidURL as error:
+            raise ToolFailed(f"not a url that can be fetched: {error}") from error
+        entered = self._entered(target, coming_from=None)
+        sent = {**(headers or {}), "Content-Type": "application/json"}
+        body = encode_json(json, ensure_ascii=False).encode("utf-8", "replace")
+        return await self._request(target, entered, sent, body=body)
+
     async def aclose(self) -> None:
         """Close the connections; the next `get` opens new ones."""
         client, self._client = self._client, None
@@ -239,22 +254,32 @@ class HttpxWeb:
         raise ToolFailed(f"{origin[0]} redirects more than {self._limits.redirects} times")
 
     async def _request(
-        self, url: httpx.URL, target: httpx.URL, headers: dict[str, str]
+        self,
+        url: httpx.URL,
+        target: httpx.URL,
+        headers: dict[str, str],
+        *,
+        body: bytes | None = None,
     ) -> WebResponse:
-        """One hop; `url` was requested, `target` is where the request goes."""
+        """One hop, a POST if there is a body; `url` is what was asked for, `target` where it is
+        asked.
+        """
+        method = "GET" if body is None else "POST"
         seconds = self._limits.request_seconds
         try:
             async with (
                 asyncio.timeout(seconds),
-                self._shared_client().stream("GET", target, headers=headers) as response,
+                self._shared_client().stream(
+                    method, target, headers=headers, content=body
+                ) as response,
             ):
                 limit = self._limits.body_bytes
-                body = (
+                told = (
                     b""
                     if response.has_redirect_location
                     else await read_body(response, host=url.host, limit=limit)
                 )
-                return WebResponse(response.status_code, body, str(url), dict(response.headers))
+                return WebResponse(response.status_code, told, str(url), dict(response.headers))
         except TimeoutError as error:
             raise ToolFailed(f"{url.host} did not answer within {seconds:g} s") from error
         except httpx.TimeoutException as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from adapters.fetching.limits import FetchLimits
 from bot.core.ports import WebResponse
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class LazyWeb:
-    """A `Web`: an `HttpxWeb` with these arguments, created by the first `get`."""
+    """Fits `Web`: an `HttpxWeb` with these arguments (see there), made by the first request."""
 
     def __init__(
         self,
@@ -49,9 +49,18 @@ class LazyWeb:
         keep: Callable[[WebResponse], bool] | None = None,
     ) -> WebResponse:
         """See `Web.get`. Raises ToolFailed."""
+        return await self._made().get(url, params=params, headers=headers, fresh=fresh, keep=keep)
+
+    async def post(
+        self, url: str, *, json: Mapping[str, Any], headers: Mapping[str, str] | None = None
+    ) -> WebResponse:
+        """See `Web.post`. Raises ToolFailed."""
+        return await self._made().post(url, json=json, headers=headers)
+
+    def _made(self) -> HttpxWeb:
         if self._web is None:
             self._web = self._make()
-        return await self._web.get(url, params=params, headers=headers, fresh=fresh, keep=keep)
+        return self._web
 
     async def aclose(self) -> None:
         """Close the connections, if any were made."""

@@ -1,30 +1,20 @@
 """The program that decodes images of strangers: `python -m adapters.media.decoder`.
 
-A decoder is C code that reads arbitrary input, so it runs where little can be lost: a process
-without secrets, without files to write, with bounded memory and time. The bot's side,
-`adapters/media/decoder_process.py`, kills it if it takes too long; it dies with the bot.
-
-Input: images, each after its length (four bytes, big-endian). Output: for each one a byte (0: a
-JPEG, 1: an error), a length, and the JPEG or error. It ends with its input, or after an idle time.
+A decoder is C that reads whatever anybody sends: `adapters/media/confined.py` says how it lives.
+The bot's side of it is `adapters/media/decoder_process.py`.
 """
 
 from __future__ import annotations
 
-import ctypes
 import io
-import os
 import re
-import select
 import struct
-import sys
 from collections.abc import Mapping
-from contextlib import suppress
-from pathlib import Path
 
 from PIL import ExifTags, Image
 from PIL.Image import Transpose
 
-from adapters.media.decoder_protocol import ANSWER, HEAD, REFUSED, SHOWN
+from adapters.media import confined
 from adapters.media.formats import picture_kind
 from frostagent.types.errors import MediaError
 
@@ -131,98 +121,15 @@ def _as_jpeg(picture: Image.Image) -> bytes:
     return written.getvalue()
 
 
-if sys.platform != "win32":
-    import resource
-
 MEMORY = (
     448 * 2**20
-)  # bytes of address space: 32 megapixels take up to 380 MiB (WebP: only 24 megapixels fit)
-CPU = 4  # seconds for one image; 32 megapixels take one or two
-FILES = 32
-
-PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, SIGKILL = 1, 4, 38, 9
+)  # bytes of address space: 32 million dots take up to 380 MiB (of WebP only 24 million fit)
+CPU = 4  # seconds for one picture; one of 32 million dots takes one or two
 
 
 def main() -> None:
-    """Answer until the input ends. Arguments: idle seconds, and the parent's process id."""
-    idle, parent = float(sys.argv[1]), int(sys.argv[2])
-    confine()
-    # The parent died before the death signal was set. On Windows a launcher is in between.
-    if sys.platform != "win32" and os.getppid() != parent:
-        return
-    serve(sys.stdin.fileno(), sys.stdout.fileno(), idle=idle)
-
-
-def serve(source: int, sink: int, *, idle: float) -> None:
-    """Answer each image from one file descriptor on another."""
-    while (data := _read_one(source, idle)) is not None:
-        _allow_time()
-        try:
-            kind, answer = SHOWN, write_jpeg(data)
-        except MediaError as error:
-            kind, answer = REFUSED, str(error).encode()
-        _write_all(sink, ANSWER.pack(kind, len(answer)) + answer)
-
-
-def confine() -> None:
-    """Drop the privileges a decoder does not need. No effect on Windows."""
-    if sys.platform == "linux":
-        _confine_linux()
-    if sys.platform != "win32":
-        for what, most in (
-            (resource.RLIMIT_AS, MEMORY),
-            (resource.RLIMIT_FSIZE, 0),
-            (resource.RLIMIT_CORE, 0),
-            (resource.RLIMIT_NOFILE, FILES),
-        ):
-            _, hard = resource.getrlimit(what)
-            bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(what, (bound, bound))
-
-
-def _confine_linux() -> None:
-    """Die with the parent, and first if memory is short; gain no privileges."""
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)
-    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    # if the interpreter is unreadable (Dockerfile), the file below would be root's
-    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
-    with suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
-
-
-def _allow_time() -> None:
-    """Allow CPU more seconds of processor time; beyond that the kernel kills this process."""
-    if sys.platform != "win32":
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        seconds = int(used.ru_utime + used.ru_stime) + 1 + CPU
-        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, hard))
-
-
-def _read_one(source: int, idle: float) -> bytes | None:
-    """Return the next image; None after the idle time, or at the end of input."""
-    # Windows cannot wait for a pipe, so only the end of input counts.
-    if sys.platform != "win32" and not select.select([source], [], [], idle)[0]:
-        return None
-    head = _read_exactly(source, HEAD.size)
-    return None if head is None else _read_exactly(source, HEAD.unpack(head)[0])
-
-
-def _read_exactly(source: int, size: int) -> bytes | None:
-    data = bytearray()
-    while len(data) < size:
-        piece = os.read(source, min(size - len(data), 2**20))
-        if not piece:
-            return None
-        data += piece
-    return bytes(data)
-
-
-def _write_all(sink: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(sink, rest) :]
+    """Answer each picture with a JPEG."""
+    confined.main(write_jpeg, memory=MEMORY, cpu=CPU)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ Pure and deterministic.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import assert_never
@@ -25,6 +26,8 @@ from adapters.offline.intents import (
     Tale,
     Thanks,
     WeatherIntent,
+    find_link,
+    find_search,
     recognise,
 )
 from adapters.offline.phrases import Phrase
@@ -40,6 +43,10 @@ from adapters.offline.question import (
 from adapters.offline.reminders import Reminding, read_reminding
 
 DEMO_PICTURE = "demo.png"
+READ = 2  # pages of a search
+PASSAGE = 120  # characters of a page that are said
+RESULT = re.compile(r"^url: (\S+)$", re.MULTILINE)
+LINE = re.compile(r"^text: (.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +95,13 @@ def _as_coder(question: DemoQuestion, messages: Sequence[Json]) -> str:
     return note + phrases.SAMPLE.say(question.language, code=code)
 
 
+def _passage(page: str) -> str:
+    """The first prose of what `read_page` told."""
+    lines = page.partition("\ntext:\n")[2].splitlines()
+    prose = [line.strip() for line in lines if not line.strip().startswith(("#", "…", "[page"))]
+    return next((line for line in prose if len(line) > 12), "".join(prose[:1]))[:PASSAGE]
+
+
 @dataclass(frozen=True, slots=True)
 class _Mind:
     """One question and everything known about it; each method returns the next answer."""
@@ -101,6 +115,10 @@ class _Mind:
         return self.question.language
 
     def answer(self) -> Thought:
+        if "read_page" in self.tools and (url := find_link(self.question.text)):
+            return self.read(url)
+        if "search_web" in self.tools and (words := find_search(self.question.text)):
+            return self.search(words)
         match recognise(self.question.text):
             case WeatherIntent(()):
                 return self.say(phrases.WHICH_CITY)
@@ -197,6 +215,34 @@ class _Mind:
             fields["words"] = phrases.TIME.say(self.language)
         given = {name: value for name, value in fields.items() if value}
         return self.call(DemoCall("remind", {"action": wanted.action, **given}))
+
+    def read(self, url: str) -> Thought:
+        """Read the page, and say how it begins."""
+        if results := self.results_of("read_page"):
+            if results[-1].failed:
+                return self.say(
+                    phrases.NOT_READ, why=phrases.reason(results[-1].code, self.language)
+                )
+            return self.say(phrases.PAGE_SAYS, text=_passage(results[-1].text), urls=url)
+        return self.call(DemoCall("read_page", {"url": url}))
+
+    def search(self, words: str) -> Thought:
+        """Search, read the first two pages if it can, and say what they say, with their urls."""
+        if not (searched := self.results_of("search_web")):
+            return self.call(DemoCall("search_web", {"query": words}))
+        if searched[-1].failed:
+            return self.say(
+                phrases.NOT_SEARCHED, why=phrases.reason(searched[-1].code, self.language)
+            )
+        urls = RESULT.findall(searched[-1].text)[:READ]
+        if not urls:
+            return self.say(phrases.NOTHING_FOUND, words=words)
+        pages = self.results_of("read_page")
+        if not pages and "read_page" in self.tools:
+            return self.call(*(DemoCall("read_page", {"url": url, "about": words}) for url in urls))
+        told = [_passage(page.text) for page in pages if not page.failed]
+        found = told or [text.strip() for text in LINE.findall(searched[-1].text)[:1]]
+        return self.say(phrases.PAGE_SAYS, text="\n".join(found[:1]), urls=" ".join(urls))
 
     def regret(self, result: Result, what: Phrase) -> str:
         name = str(next(iter(result.arguments.values()), "?"))

@@ -153,6 +153,29 @@ def find_game(text: str) -> str:
     )
 
 
+# --- the web --------------------------------------------------------------------------------------
+
+LINK = re.compile(r"https?://[!-~]+", re.IGNORECASE)
+SEARCHED = re.compile(
+    r"(?:搜一下|搜搜|搜索一下|搜索|上网(?:查|搜)(?:一下|查)?|网上(?:查|搜)(?:一下|查)?|百度一下)[\s:：，,]*(.+)|"
+    r"\b(?:search (?:the web )?for|look up online|google|web search)\b[\s:]*(.+)",
+    re.IGNORECASE,
+)
+
+
+def find_link(text: str) -> str:
+    """The first url in the words, empty if there is none."""
+    found = LINK.search(text)
+    return found[0].rstrip(".,;:!?)]}'\"") if found else ""
+
+
+def find_search(text: str) -> str:
+    """What is to be searched for on the web; empty if nothing is."""
+    found = SEARCHED.search(text[:MAX_QUESTION])
+    words = next(filter(None, found.groups()), "") if found else ""
+    return re.sub(r"[\s。.!！?？吧]+$", "", words)
+
+
 @dataclass(frozen=True, slots=True)
 class Greeting:
     pass

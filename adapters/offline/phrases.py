@@ -189,6 +189,12 @@ NOT_OFFERED = Phrase(
 
 FOUND = Phrase("查到了：{text}", "Here is what I found: {text}")
 NOT_FOUND = Phrase("抱歉，没有查到{what}：{why}。", "Sorry, I could not find {what}: {why}.")
+PAGE_SAYS = Phrase(
+    "网上是这么说的：{text}\n来源：{urls}", "This is what it says: {text}\nSources: {urls}"
+)
+NOT_READ = Phrase("这个网页没读成（{why}）。", "I could not read that page ({why}).")
+NOT_SEARCHED = Phrase("这会儿搜不了（{why}）。", "I cannot search right now ({why}).")
+NOTHING_FOUND = Phrase("没搜到“{words}”。", 'I found nothing about "{words}".')
 THE_WEATHER = Phrase("{name}的天气", "the weather in {name}")
 THE_VERSION = Phrase("{name}的版本", "the version of {name}")
 

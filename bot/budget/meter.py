@@ -7,7 +7,7 @@ reserved only if there are daily limits: most questions make no other request, a
 reveals one that was cut off (`bot/chat/startup.py`).
 
 Speech to text is metered likewise: reserved by the seconds of the recording, charged by what the
-service reports (`CountedSpeech`).
+service reports (`CountedSpeech`). So are calls at a fixed price, such as searches (`CountedCalls`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import asyncio
 import itertools
 import math
 from collections.abc import Awaitable, Callable
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
@@ -26,7 +26,14 @@ from bot.core.journal import ERRAND, RequestMade, UsageAdded, UsageReleased, Usa
 from bot.core.ports import Store
 from bot.core.task_context import current_errand, current_run, early_payer
 from frostagent.models.prices import Price
-from frostagent.types.errors import DaySpent, MediaError, ModelError, ModelTransport
+from frostagent.types.errors import (
+    DaySpent,
+    MediaError,
+    ModelError,
+    ModelTransport,
+    ToolDenied,
+    ToolFailed,
+)
 from frostagent.types.messages import (
     Allowance,
     AssistantMessage,
@@ -191,3 +198,47 @@ class CountedSpeech:
 
     def _priced(self, usage: Usage) -> Usage:
         return usage if self._price is None else replace(usage, cost=self._price.of(usage))
+
+
+T = TypeVar("T")
+
+
+class CountedCalls:
+    """Calls a service that costs `price` dollars a call, and meters it under its `name`."""
+
+    def __init__(self, name: str, *, price: float, meter: Meter, clock: Clock) -> None:
+        self._name = name
+        self._usage = Usage(cost=price)
+        self._meter = meter
+        self._clock = clock
+
+    async def __call__(self, call: Callable[[], Awaitable[T]], is_billed: Callable[[T], bool]) -> T:
+        """The answer of the call. Nothing is charged if its answer is not billed; a call that broke
+        off counts. Raises ToolDenied if the day's limit is used up, and what the call raises.
+        """
+        try:
+            reserved = await self._meter.reserve(self._name, lambda: self._usage)
+        except DaySpent as error:
+            raise ToolDenied(f"{self._name} costs money, and the day's limit is used up") from error
+        started, outcome, is_paid = self._clock.monotonic(), "crashed", True
+        completion: Completion | None = None
+        try:
+            answer = await call()
+            is_paid = is_billed(answer)
+            outcome = "ok" if is_paid else ModelTransport.kind
+            if is_paid:
+                completion = Completion(AssistantMessage(""), FinishReason.STOP, self._usage)
+        except asyncio.CancelledError:
+            outcome = "cancelled"
+            raise
+        except ToolFailed:
+            outcome = ModelTransport.kind
+            raise
+        finally:
+            if is_paid:
+                self._meter.charge(self._name, replace(self._usage, reserved=reserved))
+            else:
+                self._meter.release(reserved)
+            seconds = self._clock.monotonic() - started
+            self._meter.count(Attempt(self._name, outcome, seconds, completion))
+        return answer

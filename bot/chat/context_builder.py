@@ -23,6 +23,7 @@ from bot.core.journal import AttachmentNamed, OpenTurn
 from bot.core.language import Language
 from bot.core.segments import Forward, Mention, Segment
 from bot.core.task_context import current_run, early_payer
+from bot.core.urls import KnownUrls
 from bot.memory.history import History
 from bot.memory.personas import Cast, Persona, Personas
 from bot.memory.remembering import NOTHING_RECALLED, Recalled, Remembering
@@ -35,6 +36,7 @@ from bot.policy.permissions import acts_as_owner, asker_of, highest_authority
 from bot.policy.silence import keeps_silent
 from bot.policy.wake import CALLED, Wake
 from bot.prompt.answer_cleanup import clean_message
+from bot.prompt.citations import cite
 from bot.prompt.compose import (
     NO_TALK,
     Forwarded,
@@ -335,7 +337,9 @@ class Turn(Struct, frozen=True):
 
 
 class ContextBuilder:
-    """Builds turns from messages, with budgets by `turn_budget`."""
+    """Builds turns from messages, with budgets by `turn_budget`. `cites`: the web can be read, so
+    answers name their sources, and no unknown url.
+    """
 
     def __init__(
         self,
@@ -350,8 +354,12 @@ class ContextBuilder:
         ids: Ids,
         withheld: Callable[[Conversation], frozenset[str]] = lambda _: frozenset(),
         on_demand: Callable[[Question], Mapping[type, object]] = lambda _: {},
+        cites: bool = False,
     ) -> None:
-        """`on_demand` are the ports of tools that only some questions want."""
+        """`on_demand` are the ports of tools that only some questions want. If it `cites`, urls in
+        answers are checked.
+        """
+        self._cites = cites
         self._perception = perception
         self._prompt_context = prompt_context
         self._history = prompt_context.history
@@ -456,9 +464,13 @@ class ContextBuilder:
         turn.speaker.heard.update(waiting.heard)
         return turn
 
-    def _ports_of(self, question: Question, speaker: TurnSpeaker) -> dict[type, object]:
+    def _ports_of(
+        self, question: Question, speaker: TurnSpeaker, read: Sequence[Message]
+    ) -> dict[type, object]:
         message = question.message
         ports = {**self._ports, Speaker: speaker, **self._on_demand(question)}
+        if self._cites:
+            ports[KnownUrls] = KnownUrls(one.text for one in read if isinstance(one, UserMessage))
         if Chair in ports and message.conversation.is_group:
             ports[Topic] = Topic(quote_in(message))
         if Reminders in ports or Subscriptions in ports:
@@ -518,6 +530,10 @@ class ContextBuilder:
         budget = self._turn_budget.budget(run_id, spent)
         speaker = TurnSpeaker(self._delivery, run_id, asker, where, frames, budget)
         speaker.question = message.message_id if message.has_identity else ""
+
+        def has_spoken() -> bool:
+            return bool(speaker.said)
+
         run = Run(
             id=run_id,
             conversation=str(where),
@@ -525,11 +541,12 @@ class ContextBuilder:
             transcript=read,
             counted=counted,
             asked=tuple(one.message_id for one in question.said if one.has_identity),
-            ports=self._ports_of(question, speaker),
-            heard=lambda: bool(speaker.said),
+            ports=self._ports_of(question, speaker, read),
+            heard=has_spoken,
             tidy=partial(
                 clean_message, frames, question=doubts.asked, now=doubts.now, is_silence=silence
             ),
+            cite=partial(cite, transcript=read, heard=has_spoken) if self._cites else None,
             doubts=lambda text: doubts.has(text) or frames.may_be_anothers(text),
             silence=silence,
             examples=example_rounds(words),

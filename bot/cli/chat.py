@@ -25,6 +25,7 @@ from pydantic import SecretStr
 
 from adapters.control.server import ControlServer
 from adapters.offline.server import MEDIA_FOLDER, OfflineModel
+from adapters.offline.web import OfflineWeb
 from adapters.simulator.call import Gesture, SentMessage
 from adapters.simulator.commands import MARK, obey
 from adapters.simulator.console import render, render_gesture
@@ -32,6 +33,7 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.world import World, demo_world
 from bot.app import Service, open_service
 from bot.cli.control import chat_socket_of
+from bot.configured_tools import has_web
 from bot.console.console import Link
 from bot.core.language import CATALOGUE, Phrase
 from bot.core.trial_group import TrialOptions
@@ -203,6 +205,12 @@ async def open_chat(
                 "llm_vision_model": model.name,
                 "media_dir": MEDIA_FOLDER,
             }
+            if not has_web(settings):
+                offline = await stack.enter_async_context(OfflineWeb())
+                changes |= {
+                    "search_url": offline.url,
+                    "tools_mirrors": settings.tools_mirrors | offline.mirrors,
+                }
             tell(DEMO.fill())
         simulator = await stack.enter_async_context(
             Simulator(world, on_sent=print_sent, on_gesture=print_gesture)

@@ -61,6 +61,7 @@ NAMES: Final[Mapping[str, Phrase]] = {
     "prices": Phrase("价格表", "prices"),
     "privacy": Phrase("文件权限", "privacy"),
     "requests": Phrase("好友申请和邀请", "requests"),
+    "search": Phrase("联网搜索", "search"),
     "settings": Phrase("配置", "settings"),
     "store": Phrase("数据库", "store"),
     "token": Phrase("令牌", "token"),

@@ -10,12 +10,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from adapters.fetching.client import HttpxWeb
+from adapters.fetching.lazy import LazyWeb
 from adapters.logs.output import UNSAFE, UNSAFE_IN_TRACEBACKS
-from bot.build import build_media_folder, sent_media_client
+from adapters.media.reader_process import ReaderProcess
+from bot.build import build_media_folder, page_client, sent_media_client
 from bot.chat_models import ChatModels
 from bot.cli.layout import columns, joined
 from bot.cli.past_runs import to_json
-from bot.configured_tools import TOOL_PORTS, build_ports, build_toolset, find_tools
+from bot.configured_tools import (
+    TOOL_PORTS,
+    build_ports,
+    build_toolset,
+    find_tools,
+    search_account,
+    search_hosts,
+)
 from bot.core.conversation import NOWHERE
 from bot.core.language import CATALOGUE, Bilingual, Phrase
 from bot.runtime.tool_discovery import report
@@ -32,6 +41,8 @@ from frostagent.types.runs import Asker
 from frostagent.types.suspension import Allow, ApprovalRequest, Deny
 from frostagent.types.tools import Tool, ToolContext
 from tools.get_game_version.games import Games
+from tools.read_page.pages import Pages
+from tools.search_web.search import WebSearch
 
 NEEDS_CONVERSATION = Phrase(
     "{name} 要在会话里用：它在提问的地方说话，而这里没有人提问。用 `make run ARGS=chat` 试它。",
@@ -163,12 +174,29 @@ async def call_tool(
             base_urls=settings.tools_mirrors,
         )
         stack.push_async_callback(web.aclose)
+        search_client = LazyWeb(
+            clock=clock,
+            user_agent=user_agent(settings.tools_contact),
+            base_urls=search_hosts(settings),
+        )
+        stack.push_async_callback(search_client.aclose)
         games = Games(clock=clock, file=settings.games_file)
         sent = sent_media_client(settings, clock=clock)
         stack.push_async_callback(sent.aclose)
         media = build_media_folder(settings, client=sent)
+        pages_client = page_client(settings, clock=clock)
+        stack.push_async_callback(pages_client.aclose)
+        reader = ReaderProcess()
+        stack.push_async_callback(reader.aclose)
         ports = build_ports(
-            settings, subagents=subagents, media=media, web=web, games=games, clock=clock
+            settings,
+            subagents=subagents,
+            media=media,
+            web=web,
+            games=games,
+            search=WebSearch(search_account(settings), web=search_client, clock=clock),
+            pages=Pages(web=pages_client, documents=reader, clock=clock),
+            clock=clock,
         )
         if ask is not None:
             ports[Approver] = TerminalApprover(ask)

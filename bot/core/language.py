@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -9,6 +10,8 @@ from string import Formatter
 from typing import Final, Self, TypeAlias
 
 from msgspec import Struct
+
+CLASS_NAME: Final = re.compile(r" ?[(（][A-Z]\w+[)）]$")
 
 
 class Language(IntEnum):
@@ -89,6 +92,11 @@ def text_of(error: BaseException) -> Bilingual:
     """What an error says: in both languages if it was raised with a bilingual text."""
     said = error.args[0] if error.args else ""
     return said if isinstance(said, Bilingual) else bilingual(str(error))
+
+
+def plain_words(error: BaseException) -> Bilingual:
+    """What was wrong, without the name of an error's class behind it, which is for logs."""
+    return text_of(error).each(lambda text: CLASS_NAME.sub("", text))
 
 
 def bilingual(text: Phrase | str) -> Bilingual:

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from bot.core.actions import Gesture, SendMessage
 from bot.core.conversation import Conversation
+from bot.core.documents import Document
 from bot.core.events import Event, MessageReceived, Role
 from bot.core.group_admin import GroupAct, JoinRequest
 from bot.core.journal import Entry, KnownLine, LogQuery, Recovery, Remembered, Spoken
@@ -307,6 +308,22 @@ class Web(Protocol):
         reused; equal requests in flight are shared then. Only answers with status 200 and a body
         that `keep` accepts are stored (say: one that can be parsed), so that a vendor's error
         inside a 200 does not last.
+        """
+        ...
+
+    async def post(
+        self, url: str, *, json: Mapping[str, Any], headers: Mapping[str, str] | None = None
+    ) -> WebResponse:
+        """POST a JSON object; returns any status, and a redirect as it is. Raises ToolFailed."""
+        ...
+
+
+class Documents(Protocol):
+    """Reads documents that strangers made, in a process where they can do no harm."""
+
+    async def read(self, data: bytes, *, told: str = "") -> Document:
+        """What a document says; `told` is what its server says it is, as `text/html; charset=gbk`.
+        Raises ToolFailed: damaged, encrypted, too large, nothing that can be read.
         """
         ...
 

@@ -94,24 +94,26 @@ def _tidy_call(
         own = frames.cut(without_controls(text))
         return "" if is_silence is not None and is_silence(own, own) else own
 
-    tidied = arguments | {"messages": _tidy_parts(arguments["messages"], tidied_text)}
+    tidied = arguments | {"messages": tidy_parts(arguments["messages"], tidied_text)}
     if tidied == arguments:
         return call
     return replace(call, arguments=json.dumps(tidied, ensure_ascii=False))
 
 
-def _tidy_parts(parts: Any, tidied: Callable[[str], str]) -> Any:
-    """Apply `tidied` to the parts: list, one part, or JSON of either (`tools/send_message.py`)."""
+def tidy_parts(parts: Any, tidied: Callable[[str], str]) -> Any:
+    """The parts with their texts tidied; they may be a list, one, or JSON of either
+    (`tools/send_message.py`).
+    """
     match parts:
         case str():
             try:
                 inner = json.loads(parts)
             except (ValueError, RecursionError):
                 return parts
-            told = _tidy_parts(inner, tidied)
+            told = tidy_parts(inner, tidied)
             return parts if told == inner else json.dumps(told, ensure_ascii=False)
         case list():
-            return [_tidy_parts(part, tidied) if isinstance(part, dict) else part for part in parts]
+            return [tidy_parts(part, tidied) if isinstance(part, dict) else part for part in parts]
         case {"text": str(text), **rest}:
             return {"text": tidied(text), **rest}
         case _:

@@ -97,6 +97,8 @@ def demo_model_settings(url: str) -> dict[str, Any]:
         "qweather_key": SecretStr(""),
         "qweather_jwt_private_key": SecretStr(""),
         "amap_key": SecretStr(""),
+        "search_url": "",
+        "search_key": SecretStr(""),
         "media_dir": MEDIA_FOLDER,
     }
 

@@ -43,16 +43,22 @@ def filter_answer(
         state.silence = tidied.text
         return replace(tidied, text=""), False
     if tidied.tool_calls:
-        return tidied, tidied is not message
+        cited = _cited(run, state, tidied)
+        return cited, cited is not message
     heard, text = run.was_heard(), tidied.text
     ours = own_words(run.words)
     is_receipt_alone = heard and ours.has_receipt(text) and _only_spoke_here(state)
     if is_receipt_alone or _is_said_back(ours, state, ours.without_run(text)):
         return replace(tidied, text=""), True
     if run.doubts is not None and not (state.is_spoilt or heard) and run.doubts(text):
-        state.doubted = text
+        state.doubted = _cited(run, state, tidied).text
         return replace(tidied, text=""), True
-    return tidied, tidied is not message
+    cited = _cited(run, state, tidied)
+    return cited, cited is not message
+
+
+def _cited(run: Run, state: RunState, message: AssistantMessage) -> AssistantMessage:
+    return message if run.cite is None else run.cite(message, state.messages)
 
 
 def doubted_answer(run: Run, state: RunState) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -62,15 +62,17 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One question to the engine. `transcript` is all that the model reads before its first step,
     with token counts in `counted`.
 
-    `asked` has the ids of the asker's messages it answers. `heard` says whether a message was
-    already sent to the asker: an empty ending is fine then. `may_be_silent` allows an empty answer
-    because the bot was not clearly addressed. `tidy` edits the model's message for sending and
-    storing. `share` is the run's part of the budget. With an `inbox`, new messages are read before
-    a final answer. `model` replaces the engine's own, and `temperature` the default; `terms` say
-    which tools are offered. `leaner` adapts the run before each request. An answer that `doubts`
-    rejects, or of which nothing is left, is requested once more, with `examples` before the
-    question. Text that `silence` accepts (given the earlier such text) counts as no answer.
-    `on_delta` receives each answer as it streams in; `answer_schema` is what the answer should fit.
+    `heard` says whether the asker has already been told something: then an empty ending is fine.
+    `tidy` makes of what the model said what may be said and kept, `cite` then does so by what the
+    run's messages have shown it, with its sources. `share` is what of its
+    question's budget is its own. `may_be_silent`: nobody called for certain, so an empty answer is
+    an end, too. With an `inbox` whatever steers it is read before its final words are said.
+    `model` is asked, the engine's own where it is None, with a `temperature` where there is one;
+    `terms` say which tools are offered and run there. `leaner` makes it what its next request may
+    be. `words` are the library's own. An answer that it `doubts`, or of which nothing is left, is
+    asked for once more, with the `examples` before the question. Words that are `silence`, given
+    what was taken for it before, are as good as none. `on_delta` is told each answer while it
+    comes. The answer should fit `answer_schema`, if there is one.
     """
 
     id: str
@@ -82,6 +84,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     ports: Mapping[type, object] = msgspec.field(default_factory=dict)
     heard: Callable[[], bool] | None = None
     tidy: Callable[[AssistantMessage], AssistantMessage] | None = None
+    cite: Callable[[AssistantMessage, Sequence[Message]], AssistantMessage] | None = None
     share: BudgetShare = msgspec.field(default_factory=lambda: Budget().share())
     may_be_silent: bool = False
     inbox: Inbox | None = None

@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from adapters.fetching.client import HttpxWeb
 from adapters.media.folder import MediaFolder
-from bot.configured_tools import TOOL_PORTS, build_ports, build_toolset, find_tools
+from adapters.media.reader_process import ReaderProcess
+from bot import configured_tools
+from bot.configured_tools import TOOL_PORTS, build_ports, build_toolset, find_tools, search_hosts
 from bot.core.group_admin import Chair, Topic
 from bot.core.jobs import Reminders, Subscriptions
 from bot.core.memories import Notebook
@@ -20,10 +23,12 @@ from frostagent.types.tools import tool
 from frostagent.types.traits import Permission
 from tests.fakes import ManualClock
 from tools.get_game_version.games import Games
+from tools.read_page.pages import Pages
+from tools.search_web.search import SearchAccount, WebSearch
 
 OURS = (
-    "chat_log", "get_game_version", "get_weather", "look", "memory", "remind", "send_message", "stay_silent",
-    "subscribe", "use_subagent",
+    "chat_log", "get_game_version", "get_weather", "look", "memory", "read_page", "remind", "search_web",
+    "send_message", "stay_silent", "subscribe", "use_subagent",
 )  # fmt: skip
 
 
@@ -80,10 +85,47 @@ async def test_a_run_has_the_ports_that_are_promised() -> None:
         games = Games(clock=clock, file=None)
         subagents = NamedSubagents(clock=clock)
         media = MediaFolder(Path(), web=web)
-        ports = build_ports(Settings(), subagents=subagents, media=media, web=web, games=games, clock=clock)
+        search = WebSearch(SearchAccount(), web=web, clock=clock)
+        pages = Pages(web=web, documents=ReaderProcess(), clock=clock)
+        ports = build_ports(
+            Settings(), subagents=subagents, media=media, web=web, games=games, search=search, pages=pages, clock=clock
+        )
         assert {*ports, Chair, ChatLog, Looking, Notebook, Reminders, Speaker, Subscriptions, Topic} == TOOL_PORTS
-        without = build_ports(Settings(), subagents=None, media=media, web=web, games=games, clock=clock)
+        without = build_ports(
+            Settings(), subagents=None, media=media, web=web, games=games, search=search, pages=pages, clock=clock
+        )
         chat = {Chair, ChatLog, Looking, Notebook, Reminders, Speaker, Subagents, Subscriptions, Topic}
         assert {*without} | chat == TOOL_PORTS
     finally:
         await web.aclose()
+
+
+def test_search_is_offered_only_where_it_is_set_up_and_says_what_it_lacks() -> None:
+    for settings, reason in (
+        (Settings(), "needs SEARCH_URL or SEARCH_KEY, and neither is set"),
+        (Settings(search_url="http://searxng:8080"), ""),
+        (Settings(search_url="http://searxng:8080", search_kind="none"), "is turned off by SEARCH_KIND=none"),
+    ):
+        toolset = build_toolset(settings, find_tools(settings).tools, clock=ManualClock())
+        (status,) = (one for one in toolset.check_availability(TOOL_PORTS) if one.name == "search_web")
+        assert status.reason == reason
+        assert ("search_web" in {one.name for one in toolset.definitions(TOOL_PORTS)}) is (reason == "")
+
+
+def test_the_search_service_may_have_a_private_address_and_nothing_else_becomes_trusted() -> None:
+    settings = Settings(search_url="http://10.0.0.5:8080/searx", tools_mirrors={"a.example": "http://b.example"})
+    assert search_hosts(settings) == {"a.example": "http://b.example", "10.0.0.5": "http://10.0.0.5:8080"}
+
+
+def test_pages_are_read_where_the_web_is_turned_on_and_the_libraries_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    def reason(**given: Any) -> str:
+        settings = Settings(**given)
+        toolset = build_toolset(settings, find_tools(settings).tools, clock=ManualClock())
+        return next(one.reason for one in toolset.check_availability(TOOL_PORTS) if one.name == "read_page")
+
+    monkeypatch.setattr(configured_tools, "find_spec", lambda _: object())
+    assert reason() == "needs SEARCH_URL or SEARCH_KEY, and neither is set"
+    assert reason(search_url="http://searxng:8080") == ""
+    assert reason(search_kind="none") == ""
+    monkeypatch.setattr(configured_tools, "find_spec", lambda _: None)
+    assert "pip install 'frostagent[web]'" in reason(search_kind="none")

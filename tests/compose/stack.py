@@ -22,7 +22,7 @@ OVERRIDE = Path(__file__).parent / "override.yml"
 OURS = (
     "Dockerfile", ".dockerignore", "docker-compose.yml", ".env.example", "LICENSE", "README.md", "pyproject.toml",
     "setup.py", "requirements.txt", "requirements-broker.txt", "requirements-build.txt", "requirements-mcp.txt",
-    "requirements-otel.txt", "requirements-postgres.txt", "deploy",
+    "requirements-otel.txt", "requirements-postgres.txt", "requirements-web.txt", "deploy",
     "adapters", "bot", "config", "frostagent", "tools", "my-tools",
 )  # fmt: skip
 LONG = 900  # seconds an image may take to build where every package is fetched first

@@ -97,7 +97,7 @@ def test_no_secret_is_ever_shown() -> None:
     assert set(fields) == {
         *("llm_api_key", "onebot_access_token", "coder_api_key", "stt_api_key", "store_url"),
         *("broker_url", "console_token", "console_totp"),
-        *("qweather_key", "qweather_jwt_private_key", "amap_key"),
+        *("qweather_key", "qweather_jwt_private_key", "amap_key", "search_key"),
     }
     given = dict.fromkeys(fields, TOKEN) | {"store_url": f"postgresql://bot:{TOKEN}@db/frost"}
     given["broker_url"] = f"amqp://bot:{TOKEN}@queue/"

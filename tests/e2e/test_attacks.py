@@ -4,8 +4,8 @@ asked of QQ, done, commanded and kept says what came of it: nothing, but for wha
 An attack: who asks (`by`, 小明) what (`say`), lines of a scenario `before` and `then`, `calls` (a step
 each, a list for several at once, `say: words` for words), the last words (`words`), which other lines came
 to others than owners (`heard`; one that ends in … begins so), for which tools owners were asked (`asks`), what
-tools have `done`, which `commands` were carried out, in their order; `settings`, `files`, `people` and `begins` of a
-scenario.
+tools have `done`, which `commands` were carried out, in their order; `settings`, `files`, `pages`, `people` and
+`begins` of a scenario.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from adapters.simulator.faults import Faults
 from adapters.simulator.server import CallReply, reply_to
 from adapters.simulator.world import World
 from bot.commands.commands import Commands
+from bot.configured_tools import READERS
 from bot.core.command import Asked, Command
 from bot.core.events import MessageReceived
 from frostagent.types.messages import ToolMessage
@@ -46,7 +47,7 @@ ATTACKS: list[dict[str, Any]] = yaml.load(
 )
 KEYS = {
     "attack", "by", "say", "before", "calls", "words", "then", "heard", "asks", "done", "commands", "settings",
-    "files", "people", "begins",
+    "files", "pages", "people", "begins",
 }  # fmt: skip
 TOOLS = Path(__file__).parent / "attackers"
 LAST = "没办法。"
@@ -75,6 +76,7 @@ def scenario_of(attack: dict[str, Any]) -> Scenario:
         settings={"TOOLS_DIR": str(TOOLS), **settings},
         people={**CAST, **attack.get("people", {})},
         files=attack.get("files", {}),
+        pages=attack.get("pages", {}),
     )
 
 
@@ -168,6 +170,9 @@ def results(stage: Stage) -> Iterator[str]:
 
 @pytest.mark.parametrize("attack", [pytest.param(one, id=one["attack"]) for one in ATTACKS])
 def test_nothing_comes_of_an_attack(attack: dict[str, Any], tmp_path: Path) -> None:
+    if "pages" in attack:
+        for library in READERS:
+            pytest.importorskip(library, reason="the extra web is not installed")
     clear()
 
     asked: list[str] = []

@@ -48,6 +48,7 @@ SECRETS: dict[str, Any] = {
     "qweather_key": "5E5AME-qweather",
     "qweather_jwt_private_key": f"{SIGNING_KEY[:40]}5E5AME{SIGNING_KEY[46:]}",
     "amap_key": "5E5AME-amap",
+    "search_key": "5E5AME-websearch",
     "stt_api_key": "sk-5E5AME-stt",
     "console_token": "5E5AME-console-is-32-letters-long",
     "console_totp": "5E5AMETOTPOFTHECONSOLEABCDEFGHIJ",

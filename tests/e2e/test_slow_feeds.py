@@ -29,6 +29,9 @@ class Hanging:
         self.asked += 1
         await asyncio.get_running_loop().create_future()
 
+    async def post(self, url: str, **_: Any) -> Any:
+        raise AssertionError(f"a feed is read, never posted to: {url}")
+
 
 def test_reminders_come_while_feeds_hang(tmp_path: Path) -> None:
     scenario = read_scenario(FOLDER / "1050-a-reminder.yaml", DOINGS)

@@ -29,9 +29,15 @@ from bot.cli.doctor.models import (
 )
 from bot.cli.doctor.onebot import check_forward, check_media_url, check_ports, check_reverse
 from bot.cli.doctor.storage import check_folders, check_privacy, check_store
-from bot.cli.doctor.tools import check_games, check_tools, check_versions, check_weather
+from bot.cli.doctor.tools import (
+    check_games,
+    check_search,
+    check_tools,
+    check_versions,
+    check_weather,
+)
 from bot.cli.mcp_commands import check_servers
-from bot.configured_tools import weather_keys
+from bot.configured_tools import search_hosts, weather_keys
 from bot.core.console_views import Finding
 from bot.core.language import CATALOGUE, Phrase
 from bot.runtime.version import user_agent
@@ -87,7 +93,9 @@ async def diagnose(
     if settings is None:
         return told
     web = HttpxWeb(
-        clock=clock, user_agent=user_agent(settings.tools_contact), base_urls=settings.tools_mirrors
+        clock=clock,
+        user_agent=user_agent(settings.tools_contact),
+        base_urls=search_hosts(settings),
     )
     try:
         private = Probe(
@@ -130,6 +138,7 @@ def probes(
             "weather",
             partial(check_weather, web, keys=weather_keys(settings), now=clock.now()),
         ),
+        Probe("search", partial(check_search, settings, web)),
         Probe("versions", partial(check_versions, web)),
         Probe("games", partial(asyncio.to_thread, check_games, settings, clock=clock)),
         Probe("tools", partial(asyncio.to_thread, check_tools, settings)),
@@ -233,7 +242,9 @@ async def check_running_bot(
         charge(endpoint.model, usage if price is None else replace(usage, cost=price.of(usage)))
 
     web = HttpxWeb(
-        clock=clock, user_agent=user_agent(settings.tools_contact), base_urls=settings.tools_mirrors
+        clock=clock,
+        user_agent=user_agent(settings.tools_contact),
+        base_urls=search_hosts(settings),
     )
     try:
         privacy = partial(asyncio.to_thread, check_privacy, settings, env_file=env_file)

@@ -9,7 +9,15 @@ from collections.abc import Iterable
 from typing import Final
 
 from bot.cli.checks import Check, ok, warning
-from bot.configured_tools import TOOL_PORTS, build_toolset, find_tools, unknown_tools
+from bot.configured_tools import (
+    TOOL_PORTS,
+    build_toolset,
+    find_tools,
+    has_web,
+    lacking_tools,
+    search_account,
+    unknown_tools,
+)
 from bot.core.language import CATALOGUE, Bilingual, Phrase, text_of
 from bot.core.ports import Web
 from config.settings import Settings
@@ -23,6 +31,8 @@ from tools.get_weather.open_meteo import FORECAST, GEOCODER
 from tools.get_weather.places import WeatherPlace
 from tools.get_weather.requests import SourceFailed, WeatherKeys, WeatherQuestion
 from tools.get_weather.sources import SOURCES, WeatherSource
+from tools.search_web.search import ask_service
+from tools.search_web.services import SearchQuery
 
 BROKEN: Final = Phrase("{file}: {what}", "{file}: {what}")
 
@@ -64,8 +74,9 @@ def check_tools(settings: Settings) -> list[Check]:
         )
         for name in unknown_tools(settings, toolset)
     ]
+    off = lacking_tools(settings)
     for status in toolset.check_availability(TOOL_PORTS):
-        if not status.available:
+        if not status.available and status.name not in off:
             fix = SEE_ITS_DOCUMENTATION
             checks.append(
                 warning(
@@ -76,7 +87,7 @@ def check_tools(settings: Settings) -> list[Check]:
                     why=status.reason,
                 )
             )
-    return checks or [ok("tools", ALL_USABLE, count=len(found.tools))]
+    return checks or [ok("tools", ALL_USABLE, count=len(found.tools) - len(off))]
 
 
 # --- their sources --------------------------------------------------------------------------------
@@ -102,6 +113,16 @@ MEND_KEY = Phrase(
     "见 docs/zh/weather.md：检查 .env 里的密钥、地址或 TOOLS_CONTACT；在那之前会用下一个来源",
     "See docs/weather.md: its key or host in .env, or TOOLS_CONTACT; until then "
     "the next source is asked",
+)
+SEARCH_OFF: Final = Phrase("没有开：{why}", "off: it {why}")
+SEARCH_WRONG: Final = Phrase("用不了：{why}", "cannot be used: it {why}")
+SEARCH_ANSWERS: Final = Phrase("{name} 有答复，{price}", "{name} answers, {price}")
+FREE: Final = Phrase("不计价（没有设 SEARCH_PRICE）", "at no price (SEARCH_PRICE is not set)")
+PRICED: Final = Phrase("每千次 {price} 美元", "${price} for 1,000 searches")
+CANNOT_READ: Final = Phrase("读不了网页", "pages cannot be read")
+MEND_SEARCH: Final = Phrase(
+    "见 docs/zh/web.md：检查 SEARCH_URL、SEARCH_KEY 和 SEARCH_KIND；在那之前它不能联网搜索",
+    "See docs/web.md: SEARCH_URL, SEARCH_KEY and SEARCH_KIND; until then it cannot search the web",
 )
 CATALOGUE.register(__name__, globals())
 
@@ -131,6 +152,36 @@ async def _check_keyed(source: WeatherSource, question: WeatherQuestion) -> Chec
     except SourceFailed as error:
         return warning("weather", text_of(error), MEND_KEY)
     return ok("weather", SOURCE_ANSWERS, source=source.name)
+
+
+async def check_search(settings: Settings, web: Web) -> list[Check]:
+    """One search with the operator's account, which is billed as any; none if it is off. And
+    whether pages can be read.
+    """
+    return [*await _check_service(settings, web), *_check_reading(settings)]
+
+
+def _check_reading(settings: Settings) -> list[Check]:
+    """Nothing if pages can be read, or are not to be."""
+    lack = lacking_tools(settings).get("read_page")
+    return [warning("search", CANNOT_READ, lack)] if lack is not None and has_web(settings) else []
+
+
+async def _check_service(settings: Settings, web: Web) -> list[Check]:
+    account = search_account(settings)
+    is_wanted = bool(account.url or account.key) and account.kind != "none"
+    if (lack := account.lacks) is not None:
+        if is_wanted:
+            return [warning("search", SEARCH_WRONG, MEND_SEARCH, why=lack)]
+        return [ok("search", SEARCH_OFF, why=lack)]
+    try:
+        await ask_service(account, SearchQuery(words="FrostAgent", count=1), web=web)
+    except ToolFailed as error:
+        return [warning("search", text_of(error), MEND_SEARCH)]
+    price = settings.search_price
+    told = PRICED.fill(price=f"{price:g}") if price else FREE.fill()
+    name = account.service.name if account.service else ""
+    return [ok("search", SEARCH_ANSWERS, name=name, price=told)]
 
 
 async def check_versions(web: Web) -> list[Check]:

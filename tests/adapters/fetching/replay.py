@@ -67,6 +67,10 @@ class Asked:
     path: str
     query: Mapping[str, str]
     headers: Mapping[str, str]
+    body: bytes = b""
+
+    def json(self) -> Any:
+        return json.loads(self.body)
 
 
 @dataclass(slots=True)
@@ -92,6 +96,7 @@ class Replay:
     async def __aenter__(self) -> Self:
         app = web.Application()
         app.router.add_get("/{path:.*}", self._handle)
+        app.router.add_post("/{path:.*}", self._handle)
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0, access_log=None)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
@@ -135,7 +140,7 @@ class Replay:
         return sum(asked.path == path for asked in self.asked)
 
     async def _handle(self, request: web.Request) -> web.Response:
-        self.asked.append(Asked(request.path, dict(request.query), dict(request.headers)))
+        self.asked.append(Asked(request.path, dict(request.query), dict(request.headers), await request.read()))
         self.arrived.set()
         for answer in reversed(self._answers):
             if answer.path == request.path and answer.query.items() <= dict(request.query).items():

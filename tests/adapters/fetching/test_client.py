@@ -222,3 +222,29 @@ async def test_a_server_that_falls_silent_is_given_up_before_one_that_goes_on(ma
         with pytest.raises(ToolFailed, match=r"public\.example did not answer within 0\.1 s"):
             await web.get(URL)
         await web.aclose()
+
+
+# --- posts ----------------------------------------------------------------------------------------
+
+
+async def test_a_post_sends_json_and_gives_any_status(server: Replay, web: HttpxWeb) -> None:
+    server.tell("/public.example/ask", {"code": 1}, status=402)
+    response = await web.post("http://public.example/ask", json={"q": "霜降"}, headers={"Authorization": "Bearer k"})
+    assert (response.status, response.json()) == (402, {"code": 1})
+    (asked,) = server.asked
+    assert asked.json() == {"q": "霜降"}
+    assert asked.headers["Content-Type"] == "application/json"
+    assert asked.headers["Authorization"] == "Bearer k"
+
+
+async def test_a_post_follows_no_redirect(server: Replay, web: HttpxWeb) -> None:
+    server.tell("/public.example/ask", "", status=307, headers={"Location": "http://public.example/other"})
+    assert (await web.post("http://public.example/ask", json={})).status == 307
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1/", "http://10.0.0.1/", "http://localhost/", "ftp://public.example/"])
+async def test_a_post_reaches_nothing_of_our_own_surroundings(url: str, server: Replay, web: HttpxWeb) -> None:
+    with pytest.raises(ToolFailed):
+        await web.post(url, json={})
+    assert server.asked == []

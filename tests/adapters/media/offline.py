@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from bot.core.ports import WebResponse
 
@@ -19,4 +20,7 @@ class NoWeb:
         fresh: float = 0,
         keep: Callable[[WebResponse], bool] | None = None,
     ) -> WebResponse:
+        raise AssertionError(url)
+
+    async def post(self, url: str, *, json: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> WebResponse:
         raise AssertionError(url)

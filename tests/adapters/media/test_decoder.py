@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import ExifTags, Image
 
-from adapters.media.decoder import AREA, CPU, LONGEST, MAX_PIXELS, MAX_SCANS, MEMORY, count_scans, serve, write_jpeg
-from adapters.media.decoder_protocol import ANSWER, HEAD, REFUSED, SHOWN
+from adapters.media.confined import serve
+from adapters.media.confined_protocol import ANSWER, DONE, HEAD, REFUSED
+from adapters.media.decoder import AREA, CPU, LONGEST, MAX_PIXELS, MAX_SCANS, MEMORY, count_scans, write_jpeg
 from frostagent.types.errors import MediaError
 from tests.adapters.media import hostile
 from tests.cases import each_case
@@ -49,7 +50,7 @@ def test_pictures_are_answered_one_after_the_other_until_the_input_ends() -> Non
     with started() as process:
         for _ in range(2):
             kind, jpeg = ask(process, HONEST)
-            assert (kind, jpeg[:3]) == (SHOWN, b"\xff\xd8\xff")
+            assert (kind, jpeg[:3]) == (DONE, b"\xff\xd8\xff")
             assert ask(process, b"GIF89a") == (REFUSED, b"it cannot be read (UnidentifiedImageError)")
             assert ask(process, b"") == (REFUSED, b"it is no picture")
         assert process.stdin is not None
@@ -62,7 +63,7 @@ def test_it_ends_in_the_middle_of_a_picture_that_does_not_come() -> None:
         source, into = os.pipe()
         os.write(into, piece)
         os.close(into)
-        serve(source, -1, idle=30)
+        serve(source, -1, do=write_jpeg, cpu=CPU, idle=30)
         os.close(source)
 
 

@@ -271,3 +271,59 @@ def errand(mark: str, asked: str) -> str:
 )
 def test_it_recaps_by_who_said_how_much_and_what_last_and_greets_by_name(mark: str, asked: str, words: str) -> None:
     assert errand(mark, asked) == words
+
+
+# --- the web --------------------------------------------------------------------------------------
+
+WEB = ("search_web", "read_page")
+FOUND = (
+    "1. 霜降\nurl: https://a.example/1\ntext: 第十八个节气\n"
+    "2. 节气表\nurl: https://a.example/2\n3. 三\nurl: https://a.example/3"
+)
+PAGE = (
+    "title: 霜降\nurl: https://a.example/1\nshown: all (page)\ntext:\n"
+    "  ## 由来\n  霜降是二十四节气中的第十八个，在十月二十三日前后。"
+)
+
+
+@each_case(
+    ("question", "words"),
+    [
+        ("搜一下霜降是第几个节气", "霜降是第几个节气"),
+        ("帮我上网查一下 桂花糕 怎么做？", "桂花糕 怎么做"),
+        ("搜索：猫为什么打呼噜", "猫为什么打呼噜"),
+        ("search for why cats purr?", "why cats purr"),
+        ("please google python 3.14", "python 3.14"),
+    ],
+)
+def test_what_is_to_be_searched_is_searched(question: str, words: str) -> None:
+    assert Talk(question, tools=WEB).call() == DemoCall("search_web", {"query": words})
+
+
+def test_the_first_two_pages_are_read_and_named() -> None:
+    talk = Talk("搜一下霜降", tools=WEB).answer(FOUND)
+    assert [call.arguments["url"] for call in talk.think().calls] == ["https://a.example/1", "https://a.example/2"]
+    answer = talk.answer(PAGE, "error: gone [TOOL_EXECUTION_FAILED]").text()
+    assert "霜降是二十四节气中的第十八个" in answer
+    assert answer.endswith("来源：https://a.example/1 https://a.example/2")
+
+
+def test_without_a_reader_it_says_what_the_search_told() -> None:
+    assert "第十八个节气" in Talk("搜一下霜降", tools=("search_web",)).answer(FOUND).text()
+
+
+def test_nothing_found_and_a_search_that_fails_are_said() -> None:
+    assert "没搜到“霜降”" in Talk("搜一下霜降", tools=WEB).answer("Nothing was found.").text()
+    assert "搜不了" in Talk("搜一下霜降", tools=WEB).answer("error: away [TOOL_EXECUTION_FAILED]").text()
+
+
+def test_a_link_is_read() -> None:
+    talk = Talk("这个讲了什么 https://a.example/1。", tools=WEB)
+    assert talk.call() == DemoCall("read_page", {"url": "https://a.example/1"})
+    assert "第十八个" in talk.answer(PAGE).text()
+    failed = Talk("看看 https://a.example/1", tools=WEB).answer("error: gone [TOOL_EXECUTION_FAILED]")
+    assert "没读成" in failed.text()
+
+
+def test_without_the_tools_such_words_mean_what_they_meant() -> None:
+    assert Talk("搜一下北京天气").call() == DemoCall("get_weather", {"city": "北京"})

@@ -264,3 +264,16 @@ async def test_what_came_of_a_line_on_the_terminal_is_news_on_the_page() -> None
         trial.note_said(message_id)
         await until(lambda: trial.feed.number == 3)  # the line, its answer, and the end of that
         assert [line.is_ours for line in trial.lines] == [False, True]
+
+
+async def test_the_demo_searches_a_web_of_its_own_and_names_its_sources() -> None:
+    (answer,) = await chat("@bot 搜一下霜降是第几个节气")
+    assert "霜降是二十四节气中的第十八个" in answer
+    assert "霜降：秋季的最后一个节气 https://almanac.example/shuangjiang" in answer
+
+
+async def test_with_a_search_service_of_its_own_the_chat_asks_that() -> None:
+    said: list[str] = []
+    settings = Settings(bot_debounce=0.0, search_url="http://127.0.0.1:9")
+    await converse(settings, io.StringIO("@bot 搜一下霜降"), said.append, lambda _: None)
+    assert "搜不了" in said[0]

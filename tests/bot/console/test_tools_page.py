@@ -11,6 +11,7 @@ import pytest
 
 from adapters.fetching.lazy import LazyWeb
 from adapters.media.folder import MediaFolder
+from adapters.media.reader_process import ReaderProcess
 from bot.build import App
 from bot.configured_tools import build_ports, build_toolset, find_tools
 from bot.console import tools_page
@@ -24,6 +25,8 @@ from frostagent.types.traits import Audience
 from tests.fakes import ManualClock, RecordingStore
 from tests.settings import kept_settings
 from tools.get_game_version.games import Games
+from tools.read_page.pages import Pages
+from tools.search_web.search import SearchAccount, WebSearch
 
 TOOLS = '''
 import asyncio
@@ -147,6 +150,7 @@ async def keyless() -> str:
     return ""
 '''
 FIT = {"ask", "breaks", "hangs", "floods", "for_all_by_setting", "get_weather", "get_game_version"}
+ARGUMENTS = {"read_page": '{"url": "x.example"}', "search_web": '{"query": "x"}'}
 UNFIT = {
     "writes": "effects",
     "acts": "effects",
@@ -160,6 +164,8 @@ UNFIT = {
     "keyless": "away",
     "chat_log": "chat",
     "look": "chat",
+    "read_page": "away",
+    "search_web": "away",
     "memory": "effects",
     "remind": "effects",
     "subscribe": "effects",
@@ -205,6 +211,8 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
         media=MediaFolder(tmp_path, web=web),
         web=web,
         games=Games(clock=clock, file=None),
+        search=WebSearch(SearchAccount(), web=web, clock=clock),
+        pages=Pages(web=web, documents=ReaderProcess(), clock=clock),
         clock=clock,
     )
     app = SimpleNamespace(
@@ -250,7 +258,7 @@ async def test_a_call_from_a_page_is_nobodys_and_goes_the_whole_way_of_calls(tmp
 async def test_what_is_not_for_a_page_does_not_run_whoever_asks_for_it(tmp_path: Path) -> None:
     async with bench(tmp_path) as place:
         for name, why in UNFIT.items():
-            code, text, _ = await place.call(name)
+            code, text, _ = await place.call(name, ARGUMENTS.get(name, "{}"))
             assert (code, name in text) == ("TOOL_UNAVAILABLE" if why == "away" else "TOOL_DENIED", True), text
         assert place.ran == []
 

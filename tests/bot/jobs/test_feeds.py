@@ -95,6 +95,9 @@ class Server:
         self.asked.append(headers or {})
         return self.answer
 
+    async def post(self, url: str, **_: Any) -> WebResponse:
+        raise AssertionError(f"a feed is read, never posted to: {url}")
+
     def has(self, *keys: str) -> None:
         items = "".join(f"<item><title>{key}</title><guid>{key}</guid></item>" for key in keys)
         body = f'<rss version="2.0"><channel><title>t</title>{items}</channel></rss>'

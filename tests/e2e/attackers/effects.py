@@ -9,8 +9,8 @@ DONE: list[str] = []
 
 
 @tool(side_effects="read")
-async def read_page(words: str) -> str:
-    """Reads a page: its words are a stranger's."""
+async def show_page(words: str) -> str:
+    """Shows a page: its words are a stranger's."""
     return words
 
 

@@ -9,6 +9,7 @@ measured. `python -m tests.e2e.scenarios 17` plays one and shows it as a chat.
     begins: "23:59"                   # the time of day; 14:00 where nothing is said
     settings: {BOT_STEER: 0}          # as in .env; what is not named is as in production
     files: {fox/fox.md: 你是狐狸。}   # in a folder that settings call $FILES; [喵, 40000] is that often
+    pages: {"https://a.example/": {title: 标题, text: 正文}}   # of a web of its own: `$WEB` in SEARCH_URL
     people: {管理: admin}             # besides 主人 (BOT_OWNERS), 小明, 阿澈, 小红
     model:                            # what the model answers, one for each request, in order
       - 周六吧                        # in words
@@ -62,7 +63,8 @@ name}, {mute: name}, {card: name}, {recall: label}, {pin: label}, {friend: name}
 since the last look; `-label`: taken back), `requests` (how many were made since the
 beginning), `cancelled: [numbers]` of requests given up, `shown: [...]` (in this order in the latest
 request, or in that numbered `request`), `hidden: [...]`, `pictures: n` (seen in it), `asked: [names]`
-(of the models that the latest requests went to), `fetched: [names]`
+(of the models that the latest requests went to), `visited: [queries and urls]` (searches and pages
+since the beginning), `fetched: [names]`
 (from the shelf with pictures and files, since the beginning), `heard: [words]` (voices made text).
 
 `$SHELF` in a setting is the address of that shelf; it also takes voices, as STT_BASE_URL.

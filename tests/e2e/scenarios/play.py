@@ -14,8 +14,11 @@ from unittest.mock import patch
 
 from adapters.media.decoder_process import DecoderProcess
 from adapters.media.formats import describe, picture_kind
+from adapters.media.reader import read_document
+from adapters.media.reader_process import ReaderProcess
 from adapters.simulator.call import Gesture, SentMessage
-from frostagent.types.errors import MediaError
+from bot.core.documents import Document
+from frostagent.types.errors import MediaError, ToolFailed
 from tests.e2e.scenarios import servers
 from tests.e2e.scenarios.doings import DOINGS, do, say
 from tests.e2e.scenarios.laws import broken_by
@@ -37,7 +40,8 @@ class Play:
     async def run(self) -> None:
         """All lines, and at the end whether the model was asked as often as its script says."""
         stage = self.stage
-        with patch.object(DecoderProcess, "decode", decoded_here):
+        decoded = patch.object(DecoderProcess, "decode", decoded_here)
+        with decoded, patch.object(ReaderProcess, "read", read_here):
             async with stage:
                 for line in stage.scenario.lines:
                     await self._play(line)
@@ -120,6 +124,11 @@ class Play:
     def fetched(self, wanted: list[str], _: Line) -> list[str]:
         asked = self.stage.shelf.asked
         return [] if asked == wanted else [f"{wanted} should have been fetched, not {asked}"]
+
+    def visited(self, wanted: list[str], _: Line) -> list[str]:
+        """Searches and pages, since the beginning."""
+        asked = self.stage.web.asked
+        return [] if asked == wanted else [f"{wanted} should have been visited, not {asked}"]
 
     def heard(self, wanted: list[str], _: Line) -> list[str]:
         words = self.stage.shelf.heard
@@ -220,6 +229,7 @@ CHECKS: Mapping[str, Callable[[Play, Any, Line], list[str]]] = {
     "count": Play.count,
     "gestures": Play.gestures,
     "fetched": Play.fetched,
+    "visited": Play.visited,
     "heard": Play.heard,
     "requests": Play.requests,
     "cancelled": Play.cancelled,
@@ -239,6 +249,14 @@ async def decoded_here(_: DecoderProcess, data: bytes) -> bytes:
     if not picture_kind(data):
         raise MediaError(f"it is no picture but {describe(data)}")
     return data
+
+
+async def read_here(_: ReaderProcess, data: bytes, *, told: str = "") -> Document:
+    """The documents of a scenario are ours, too."""
+    try:
+        return read_document(data, told)
+    except MediaError as error:
+        raise ToolFailed(str(error)) from error
 
 
 def numbered(written: Any, number: int) -> Any:

@@ -15,12 +15,12 @@ from tests.e2e.scenarios.model import Answer, read_answer
 
 FOLDER = Path(__file__).parent
 CAST: Mapping[str, Any] = {"主人": "owner", "小明": "member", "阿澈": "member", "小红": "member"}
-KEYS = {"title", "of", "about", "zone", "day", "begins", "settings", "files", "people", "model", "script"}
+KEYS = {"title", "of", "about", "zone", "day", "begins", "settings", "files", "pages", "people", "model", "script"}
 NUMBERED = 100  # the scenarios of the specification have numbers up to this
 TOPICS = ("summary", "memory", "persona", "command")  # of part (b) of the conversation's specification
 EXPECTATIONS = {
     "sent", "count", "gestures", "requests", "cancelled", "shown", "hidden", "request", "asked", "pictures",
-    "fetched", "heard", "offered", "named", "done",
+    "fetched", "visited", "heard", "offered", "named", "done",
 }  # fmt: skip
 TIMES = {"at", "after", "repeat", "every"}
 
@@ -40,6 +40,7 @@ class Scenario:
     settings: Mapping[str, str] = field(default_factory=dict)
     people: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, str | tuple[str, int]] = field(default_factory=dict)
+    pages: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     of: str = ""
     about: str = ""
     zone: str = ""
@@ -83,6 +84,7 @@ def read_scenario(file: Path, verbs: Collection[str]) -> Scenario:
         settings={name: str(value) for name, value in written.get("settings", {}).items()},
         people=people,
         files=written.get("files", {}),
+        pages=written.get("pages", {}),
     )
 
 

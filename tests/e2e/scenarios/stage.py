@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar, cast
 from unittest.mock import patch
 
+from adapters.offline.web import DemoPage, OfflineWeb
 from adapters.simulator import shared_media
 from adapters.simulator.call import Gesture, SentMessage
 from adapters.simulator.server import Simulator
@@ -66,6 +67,13 @@ def make_world(people: Mapping[str, Any], clock: ScriptedClock) -> World:
     return world
 
 
+def page_of(told: Mapping[str, Any]) -> DemoPage:
+    """A page of a script: its title and text, or what its server sends."""
+    fields = dict(told)
+    html = fields.pop("html", "")
+    return DemoPage(**fields, **({"body": html.encode()} if html else {}))
+
+
 async def unwatched(_: Watchdog) -> None:
     """Four looks a second at a clock that is never late were half of what a scenario of a day costs."""
     await asyncio.get_running_loop().create_future()
@@ -94,6 +102,7 @@ class Stage:
         self.gestures: list[Gesture] = []
         self.simulator = Simulator(self.world, heartbeat=0.0, on_sent=self._came, on_gesture=self._moved)
         self.shelf = Shelf(self.world)
+        self.web = OfflineWeb({url: page_of(told) for url, told in scenario.pages.items()})
         self._began = 0.0
         self._url = ""
         self._life, self._stack = AsyncExitStack(), AsyncExitStack()
@@ -168,6 +177,8 @@ class Stage:
             self._stack.enter_context(servers_in_memory())
         await self._stack.enter_async_context(self.simulator)
         await self._stack.enter_async_context(self.shelf)
+        if self.scenario.pages or "$WEB" in self.scenario.settings.values():
+            await self._stack.enter_async_context(self.web)
         self._url = await self.simulator.serve()
         await self.open()
         return self
@@ -195,11 +206,12 @@ class Stage:
             "WEB_PORT": "0",
             **({"TZ": self.scenario.zone} if self.scenario.zone else {}),
             "BOT_MEMORY": "0",  # what asks its model for facts, says so
-            "TOOLS_MIRRORS": json.dumps({shared_media.HOST: self.shelf.url()}),
+            "TOOLS_MIRRORS": json.dumps({shared_media.HOST: self.shelf.url(), **self.web.mirrors}),
             **{name: self._filled(value) for name, value in self.scenario.settings.items()},
         }
 
     def _filled(self, value: str) -> str:
+        value = value.replace("$WEB", self.web.url)
         return value.replace("$SHELF", self.shelf.url()).replace("$FILES", str(self.files))
 
     # --- what is seen -----------------------------------------------------------------------------

@@ -72,7 +72,8 @@ DATA = {
     "bot/cli/setup/answers.py": "the list that setup offers",
     "bot/cli/cli.py": "what `--help` says",
     "config/checks.py": "the example in a problem",
-    "config/settings.py": "what LLM_DIALECT may be",
+    "config/settings.py": "what LLM_DIALECT and SEARCH_KIND may be",
+    "tools/search_web/services.py": "the rows of search services",
 }
 WIRE_WORDS = {"x_groq", "minimax:"}
 """What stands in answers under such a name, whoever sends it."""

@@ -6,11 +6,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 from aiohttp import web
 
 from adapters.fetching.client import HttpxWeb
+from bot import configured_tools
 from bot.cli.checks import Outcome
-from bot.cli.doctor.tools import check_games, check_versions, check_weather
+from bot.cli.doctor.tools import check_games, check_search, check_versions, check_weather
+from bot.configured_tools import search_hosts
 from config.settings import Settings
 from frostagent.clock import SystemClock
 from tests.bot.cli.doctor.surroundings import HOSTS, answering
@@ -119,3 +122,49 @@ async def test_of_many_sources_that_fail_three_are_named() -> None:
     assert failed > 3
     assert check.said.count("answered 503") == 3
     assert check.said.endswith(f"; and {failed - 3} more")
+
+
+async def test_the_search_service_is_asked_once_and_named_with_its_price() -> None:
+    asked: list[str] = []
+
+    def answer(request: web.BaseRequest) -> web.Response:
+        asked.append(request.path_qs)
+        return web.json_response({"results": []})
+
+    async with answering(answer) as root:
+        settings = Settings(search_url=f"{root}/searx", search_price=8.0)
+        port = HttpxWeb(clock=SystemClock(), user_agent="test", base_urls=search_hosts(settings))
+        check, *_ = await check_search(settings, port)
+        unpriced, *_ = await check_search(settings.model_copy(update={"search_price": 0.0}), port)
+        await port.aclose()
+    assert (check.outcome, check.said) == (Outcome.OK, "SearXNG answers, $8 for 1,000 searches")
+    assert unpriced.said.zh == "SearXNG 有答复，不计价（没有设 SEARCH_PRICE）"
+    assert [path.partition("?")[0] for path in asked] == ["/searx/search"] * 2
+
+
+async def test_a_search_that_is_refused_or_half_set_up_is_a_warning_and_one_that_is_off_is_well() -> None:
+    async with answering(lambda _: web.Response(status=403)) as root:
+        settings = Settings(search_url=root)
+        port = HttpxWeb(clock=SystemClock(), user_agent="test", base_urls=search_hosts(settings))
+        refused, *_ = await check_search(settings, port)
+        half, *_ = await check_search(Settings.model_validate({"search_key": "who-knows"}), port)
+        (off,) = await check_search(Settings(), port)
+        await port.aclose()
+    assert refused.outcome is Outcome.WARNING
+    assert "search.formats" in refused.said
+    assert "docs/web.md" in refused.fix
+    assert half.outcome is Outcome.WARNING
+    assert half.said == "cannot be used: it needs SEARCH_KIND: SEARCH_KEY does not show whose it is"
+    assert (off.outcome, off.said) == (Outcome.OK, "off: it needs SEARCH_URL or SEARCH_KEY, and neither is set")
+
+
+async def test_without_the_libraries_that_read_pages_the_doctor_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(configured_tools, "find_spec", lambda _: None)
+    port = HttpxWeb(clock=SystemClock(), user_agent="test", base_urls={})
+    _, told = await check_search(Settings(search_kind="none"), port)
+    await port.aclose()
+    assert (told.outcome, told.said) == (Outcome.WARNING, "pages cannot be read")
+    assert "requirements-web.txt" in told.fix
+    assert "EXTRAS=web" in told.fix

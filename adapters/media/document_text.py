@@ -1,0 +1,77 @@
+"""What the readers of documents share: the text of bytes, and paragraphs up to a bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from frostagent.types.errors import MediaError
+
+MAX_TEXT: Final = 200_000  # characters of a document that are kept
+LONGEST_FIELD: Final = 200  # characters of a title or an author
+
+
+class Paragraphs:
+    """Collects the paragraphs of a document until there are `MAX_TEXT` characters. `is_full` then:
+    what follows is left out.
+    """
+
+    def __init__(self) -> None:
+        self.kept: list[str] = []
+        self.is_full = False
+        self._room = MAX_TEXT
+
+    def add(self, paragraph: str) -> None:
+        """Keep it, cut where the room ends; nothing if it is blank."""
+        text = paragraph.strip()
+        if not text or self.is_full:
+            return
+        if len(text) > self._room:
+            text, self.is_full = text[: self._room], True
+        self._room -= len(text)
+        if text:
+            self.kept.append(text)
+
+
+def one_line(text: object, longest: int = LONGEST_FIELD) -> str:
+    """A field of a document as one line of what can be seen; empty for what is no text."""
+    if not isinstance(text, str):
+        return ""
+    return " ".join("".join(_shown(text[: 10 * longest])).split())[:longest]
+
+
+def seen(text: str) -> str:
+    """The text of a line without invisible marks."""
+    return "".join(_shown(text))
+
+
+def _shown(text: str) -> Iterable[str]:
+    return (char if char.isprintable() else " " for char in text)
+
+
+def as_text(data: bytes, charset: str = "") -> str:
+    """The text in these bytes: as their mark says, else the charset that is named, else UTF-8, else
+    GB 18030. What cannot be read becomes a question mark in a diamond. Raises MediaError for bytes
+    that are no text.
+    """
+    for mark, encoding in MARKS:
+        if data.startswith(mark):
+            return data.decode(encoding, "replace")
+    names = [WIDER.get(charset.lower(), charset)] if charset else []
+    for name in (*names, "utf-8", "gb18030"):
+        try:
+            return data.decode(name)
+        except (UnicodeDecodeError, LookupError):
+            continue
+    try:
+        text = data.decode(names[0] if names else "utf-8", "replace")
+    except LookupError:
+        text = data.decode("utf-8", "replace")
+    if text.count("\ufffd") > len(text) // 10:
+        raise MediaError("its letters cannot be read")
+    return text
+
+
+MARKS: Final = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+WIDER: Final = {"gb2312": "gb18030", "gbk": "gb18030", "x-gbk": "gb18030", "iso-8859-1": "cp1252"}
+"""Charsets that pages name, and what they really write in."""

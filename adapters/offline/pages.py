@@ -1,0 +1,66 @@
+"""The pages of the demo's web, of our own making: title, day and text by url."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+PAGES: Mapping[str, tuple[str, str, str]] = {
+    "https://almanac.example/shuangjiang": (
+        "霜降：秋季的最后一个节气",
+        "2026-10-23",
+        (
+            "霜降是二十四节气中的第十八个，也是秋季的最后一个，在每年公历十月二十三日前后。\n"
+            "# 由来\n"
+            "这时天气渐冷，夜里地面的水汽凝成霜，所以叫霜降。古书说：气肃而凝，露结为霜矣。\n"
+            "# 三候\n"
+            "一候豺乃祭兽，二候草木黄落，三候蛰虫咸俯。\n"
+            "# 习俗\n"
+            "各地有吃柿子、赏菊、登高的习俗。民间说霜降吃柿子，冬天不会感冒，流鼻涕也少。\n"
+            "# 农事\n"
+            "北方收完了秋，开始翻地；南方正忙着种早茬麦、栽早茬油菜，还要拔棉秸、收甘薯。"
+        ),
+    ),
+    "https://almanac.example/solar-terms": (
+        "二十四节气表",
+        "2026-01-05",
+        (
+            "二十四节气从立春开始，到大寒结束，每个月两个。\n"
+            "# 春\n立春、雨水、惊蛰、春分、清明、谷雨。\n"
+            "# 夏\n立夏、小满、芒种、夏至、小暑、大暑。\n"
+            "# 秋\n立秋、处暑、白露、秋分、寒露、霜降。\n"
+            "# 冬\n立冬、小雪、大雪、冬至、小寒、大寒。\n"
+            "2016 年，二十四节气列入联合国教科文组织的非物质文化遗产名录。"
+        ),
+    ),
+    "https://kitchen.example/osmanthus-cake": (
+        "桂花糕怎么做不会塌",
+        "2026-09-18",
+        (
+            "桂花糕要用糯米粉和粘米粉，比例是三比二，加糖和温水拌成能捏成团的湿粉。\n"
+            "# 过筛\n湿粉一定要过筛两遍，蒸出来才松软，不会塌。\n"
+            "# 蒸\n水开以后大火蒸二十五分钟，关火焖五分钟，撒上干桂花和蜂蜜。\n"
+            "# 保存\n当天吃最好，冷藏可以放两天，吃之前再蒸三分钟。"
+        ),
+    ),
+    "https://pets.example/why-cats-purr": (
+        "Why cats purr",
+        "2026-05-11",
+        (
+            "Cats purr when they are content, and also when they are hurt or afraid.\n"
+            "# How\nThe muscles of the larynx open and close the glottis some 25 to 150 times a "
+            "second, while the cat breathes in and out.\n"
+            "# Why\nKittens purr from their second day on, so that their mother finds them. Grown "
+            "cats purr to ask for food or company, and to calm themselves."
+        ),
+    ),
+    "https://pets.example/hulu": (
+        "猫为什么会打呼噜",
+        "2026-05-12",
+        (
+            "猫满足的时候会打呼噜，受伤或害怕的时候也会。\n"
+            "# 怎么发出来\n喉部的肌肉每秒开合声门二十五到一百五十次，吸气和呼气时都响。\n"
+            "# 为什么\n小猫出生第二天就会打呼噜，好让母猫找到它；"
+            "大猫用它讨吃的，也用来安抚自己。"
+        ),
+    ),
+}

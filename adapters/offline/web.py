@@ -1,0 +1,147 @@
+"""The demo's web behind HTTP on loopback: a search as SearXNG answers it, and the pages it finds,
+whose hosts end in `.example`.
+
+async with OfflineWeb() as web:
+    ...  # SEARCH_URL = web.url, TOOLS_MIRRORS with web.mirrors
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+from adapters.offline.pages import PAGES
+
+MOST_FOUND = 20
+CJK = re.compile(r"[\u3400-\u9fff]+")
+WORD = re.compile(r"[a-z0-9]+")
+SITE = re.compile(r"\bsite:(\S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class DemoPage:
+    """A page: its paragraphs, of which those that begin with `#` are headings; or else its whole
+    `body`, of a `kind`, with a `status` or a `location` that it leads to.
+    """
+
+    title: str = ""
+    text: str = ""
+    date: str = ""
+    body: bytes = b""
+    kind: str = "text/html; charset=utf-8"
+    status: int = 200
+    location: str = ""
+
+    @property
+    def content(self) -> bytes:
+        """What its server sends."""
+        if self.body or not self.text:
+            return self.body
+        blocks = "".join(map(_block, filter(None, self.text.split("\n"))))
+        date = (
+            f'<meta property="article:published_time" content="{self.date}">' if self.date else ""
+        )
+        head = f"<head><title>{html.escape(self.title)}</title>{date}</head>"
+        return f"<!doctype html><html>{head}<body><article>{blocks}</article></body>".encode()
+
+
+def _block(line: str) -> str:
+    words = html.escape(line.lstrip("# "))
+    return f"<h2>{words}</h2>" if line.startswith("#") else f"<p>{words}</p>"
+
+
+def demo_pages() -> dict[str, DemoPage]:
+    """The pages of the demo, by their urls."""
+    return {url: DemoPage(title, text, date) for url, (title, date, text) in PAGES.items()}
+
+
+class OfflineWeb:
+    """A server that stands in for a search service and for the hosts of some pages; it lives as
+    long as its `async with`.
+
+    `asked` are the queries and urls that it was asked for.
+    """
+
+    def __init__(self, pages: Mapping[str, DemoPage] | None = None) -> None:
+        self.url = ""
+        self.asked: list[str] = []
+        self._pages = demo_pages() if pages is None else dict(pages)
+        app = web.Application()
+        app.router.add_get("/search", self._search)
+        app.router.add_get("/{host}/{path:.*}", self._give)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0)
+
+    @property
+    def mirrors(self) -> dict[str, str]:
+        """What stands in for each host."""
+        hosts = {urlsplit(url).hostname or "" for url in self._pages}
+        return {host: f"{self.url}/{host}" for host in sorted(hosts)}
+
+    async def __aenter__(self) -> Self:
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        host, port = self._runner.addresses[0][:2]
+        self.url = f"http://{host}:{port}"
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._runner.cleanup()
+
+    async def _search(self, request: web.Request) -> web.Response:
+        query = request.query.get("q", "")
+        self.asked.append(query)
+        if request.query.get("format") != "json":
+            return web.Response(status=403)
+        found = self._found(query)
+        results = [
+            {
+                "url": url,
+                "title": page.title,
+                "content": page.text.replace("\n", " ")[:300],
+                "publishedDate": page.date or None,
+            }
+            for url, page in found[:MOST_FOUND]
+        ]
+        return web.json_response({"query": query, "results": results, "unresponsive_engines": []})
+
+    def _found(self, query: str) -> list[tuple[str, DemoPage]]:
+        """The pages that share most with the query, best first."""
+        site = SITE.search(query)
+        words = _words(SITE.sub("", query))
+        scored = [
+            (len(words & _words(f"{page.title} {page.text}")), url, page)
+            for url, page in self._pages.items()
+            if page.title and (site is None or (urlsplit(url).hostname or "").endswith(site[1]))
+        ]
+        best = sorted((one for one in scored if one[0]), key=lambda one: (-one[0], one[1]))
+        return [(url, page) for _, url, page in best]
+
+    async def _give(self, request: web.Request) -> web.Response:
+        host, path = request.match_info["host"], request.match_info["path"]
+        urls = [f"{scheme}://{host}/{path}" for scheme in ("https", "http")]
+        self.asked.append(urls[0])
+        page = next((self._pages[url] for url in urls if url in self._pages), None)
+        if page is None:
+            return web.Response(status=404)
+        headers = {"Content-Type": page.kind} | (
+            {"Location": page.location} if page.location else {}
+        )
+        return web.Response(body=page.content, status=page.status, headers=headers)
+
+
+def _words(text: str) -> set[str]:
+    folded = text.casefold()
+    pairs = {run[at : at + 2] for run in CJK.findall(folded) for at in range(len(run) - 1)}
+    return pairs | {word for word in WORD.findall(folded) if len(word) > 2}

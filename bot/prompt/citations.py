@@ -1,0 +1,266 @@
+"""Urls in answers: a url that no person named and no tool found is cut, and at most three sources
+stand at the end, with their titles. Pure.
+
+What the web tools tell is ours to read by the line: `url: …` after `title: …` or `1. …` is a page
+that was found or read; what a page says is no source of urls (`tools/search_web/tool.py`,
+`tools/read_page/tool.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from msgspec.structs import replace
+
+from bot.core.language import CATALOGUE, Language, Phrase
+from bot.core.urls import LONGER, URL, trim_url, url_key, urls_in
+from bot.prompt.answer_cleanup import tidy_parts
+from frostagent.text.similarity import letters_only
+from frostagent.types.messages import AssistantMessage, Message, ToolCall, ToolMessage
+from frostagent.types.speech import SEND
+
+SEARCH, READ = "search_web", "read_page"
+MOST_SOURCES: Final = 3
+LONGEST_TITLE: Final = 60
+SHORTEST_TITLE: Final = 4  # letters that say whose title it is
+
+SOURCES: Final = Phrase("来源：", "Sources:")
+CATALOGUE.register(__name__, globals())
+
+HEAD: Final = re.compile(r"(?:title: |\d+\. )(?P<title>.+)")
+FIELD: Final = re.compile(r"(?:url|also): (?P<url>\S+)")
+OPENED: Final = re.compile(r"!?\[(?P<words>[^\[\]\n]{0,200})\]\(\s*<?$")  # before the url of a link
+CLOSED: Final = re.compile(r">?(?:\s+\"[^\"\n]{0,200}\")?\s*\)")
+WRAPS: Final = re.compile(r"\s*[（(【<\[]\s*$")
+UNWRAPS: Final = re.compile(r"\s*[）)】>\]]")
+LABELS: Final = (
+    r"(?:信息|内容|数据|参考|相关)?(?:来源|出处|资料|链接|网址|网站|文献|引用)|参考|原文|详见|见|"
+    r"sources?|references?|refs?|links?|urls?|see(?: also)?|via|from"
+)
+LABEL: Final = re.compile(rf"[\W\d_]*(?:(?:{LABELS})[\W\d_]*)*", re.IGNORECASE)
+CJK: Final = re.compile(r"[\u3400-\u9fff]")
+
+
+@dataclass(slots=True)
+class _Known:
+    """The pages that tools found or read, by their key; and the keys of urls that others named."""
+
+    titles: dict[str, tuple[str, str]] = field(default_factory=dict)  # url and title
+    read: list[str] = field(default_factory=list)
+    named: set[str] = field(default_factory=set)
+
+
+def cite(
+    message: AssistantMessage,
+    said: Sequence[Message],
+    *,
+    transcript: Sequence[Message],
+    heard: Callable[[], bool],
+) -> AssistantMessage:
+    """The message without unknown urls, and with its sources at the end if it is an
+    answer; the very same one if there is nothing to change. `said` are the messages of the run so
+    far. Who has `heard` something of the run before gets only sources that the message names.
+    """
+    is_answer = bool(message.text.strip()) and not message.tool_calls
+    texts = (message.text, *(call.arguments for call in message.tool_calls))
+    has_urls = any(map(URL.search, texts))
+    if not (has_urls or (is_answer and any(_is_read(one) for one in said))):
+        return message
+    known = _known(transcript, said)
+    citing = _Citing(known)
+    text = citing.cut(message.text)
+    calls = tuple(_cut_call(known, call) for call in message.tool_calls)
+    if is_answer:
+        sources = citing.sources(with_read=not heard())
+        text = "\n".join(filter(None, (text, _listed(sources, text))))
+    if text == message.text and calls == message.tool_calls:
+        return message
+    return replace(message, text=text, tool_calls=calls)
+
+
+def _listed(sources: Sequence[tuple[str, str]], text: str) -> str:
+    if not sources:
+        return ""
+    is_chinese = not text or CJK.search(text)
+    label = SOURCES.format(Language.CHINESE if is_chinese else Language.ENGLISH)
+    return "\n".join([label, *(f"{title[:LONGEST_TITLE]} {url}".strip() for url, title in sources)])
+
+
+# --- what is known --------------------------------------------------------------------------------
+
+
+def _is_read(message: Message) -> bool:
+    return isinstance(message, ToolMessage) and message.name == READ and not message.is_error
+
+
+def _known(transcript: Sequence[Message], said: Sequence[Message]) -> _Known:
+    known = _Known()
+    for one in (*transcript, *(one for one in said if not isinstance(one, AssistantMessage))):
+        if not isinstance(one, ToolMessage) or one.name not in {SEARCH, READ}:
+            known.named.update(map(url_key, urls_in(one.text)))
+        elif not one.is_error:
+            found = {url_key(url): (url, title) for url, title in sources_in(one.content)}
+            known.titles.update(found)
+    for one in filter(_is_read, said):
+        known.read += [url_key(url) for url, _ in sources_in(one.text)][:1]
+    return known
+
+
+def sources_in(content: str) -> Iterator[tuple[str, str]]:
+    """The urls of pages in what a web tool told, with their titles."""
+    title = ""
+    for line in content.splitlines():
+        if found := HEAD.match(line):
+            title = found["title"].strip()
+        elif found := FIELD.match(line):
+            yield found["url"], title
+
+
+# --- cutting --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Spot:
+    """A url in a line. `start` and `end` are those of all that names it, `words` what is said in
+    its place if it is a link. `is_aside`: it stands in brackets or behind words.
+    """
+
+    start: int
+    end: int
+    url: str
+    key: str
+    words: str = ""
+    is_aside: bool = False
+
+
+def _spots(known: _Known, line: str) -> list[_Spot]:
+    spots, done = list[_Spot](), 0
+    for found in URL.finditer(line):
+        if found.start() < done:
+            continue
+        url = trim_url(found[0])
+        longer = LONGER.match(line, found.start())
+        whole = trim_url(longer[0]) if longer else url
+        if url_key(whole) in known.titles or url_key(whole) in known.named:
+            url = whole
+        start, end = found.start(), found.start() + len(url)
+        before, key = line[done:start], url_key(url)
+        opened, wraps = OPENED.search(before), WRAPS.search(before)
+        closed, unwraps = CLOSED.match(line, end), UNWRAPS.match(line, end)
+        if opened and closed:
+            words = "" if URL.match(opened["words"]) else opened["words"]
+            spots.append(_Spot(done + opened.start(), closed.end(), url, key, words, is_aside=True))
+        elif wraps and unwraps:
+            spots.append(_Spot(done + wraps.start(), unwraps.end(), url, key, is_aside=True))
+        else:
+            spots.append(_Spot(start, end, url, key))
+        done = spots[-1].end
+    return spots
+
+
+class _Citing:
+    """Goes over a text, and remembers the pages that it names."""
+
+    def __init__(self, known: _Known) -> None:
+        self._known = known
+        self._cited: list[str] = []  # at the end
+        self._inline: list[str] = []
+
+    def cut(self, text: str) -> str:
+        """The text without unknown urls, and without those that are only named as sources."""
+        if not URL.search(text):
+            return text
+        lines = [(line, self._line(line)) for line in text.splitlines()]
+        if all(line == kept for line, kept in lines):
+            return text
+        kept = [now for line, now in lines if now.strip() or not line.strip()]
+        while kept and _is_label(kept[-1]):
+            kept.pop()
+        return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
+
+    def sources(self, *, with_read: bool) -> list[tuple[str, str]]:
+        """Url and title of the pages that go to the end."""
+        cited = self._cited
+        if with_read and not (self._cited or self._inline):
+            cited = self._known.read
+        keys = [key for key in dict.fromkeys(cited) if key not in self._inline]
+        room = max(0, MOST_SOURCES - len(set(self._inline)))
+        return [self._known.titles[key] for key in keys[:room]]
+
+    def _line(self, line: str) -> str:
+        """The line as it may be said; blank if nothing is left of it."""
+        spots = _spots(self._known, line)
+        titles = [self._known.titles[one.key][1] for one in spots if one.key in self._known.titles]
+        rest = _without(line, spots)
+        if titles and (_is_label(rest) or any(_is_title(rest, title) for title in titles)):
+            self._cited += [one.key for one in spots if one.key in self._known.titles]
+            return " ".join(one.url for one in spots if self._is_named(one.key))
+        gone = [one for one in spots if not self._may_stay(one)]
+        left = _without(line, gone).rstrip()
+        return "" if gone and _is_label(left) else left
+
+    def _may_stay(self, spot: _Spot) -> bool:
+        if self._is_named(spot.key):
+            return True
+        if spot.key not in self._known.titles:
+            return False
+        if spot.is_aside or len({*self._inline, spot.key}) > MOST_SOURCES:
+            self._cited.append(spot.key)
+            return False
+        self._inline.append(spot.key)
+        return True
+
+    def _is_named(self, key: str) -> bool:
+        """Whether a person named it, or another tool, and it is no page of ours."""
+        return key in self._known.named and key not in self._known.titles
+
+
+def _without(line: str, spots: Sequence[_Spot]) -> str:
+    """The line with the words of these links in the place of what names them."""
+    for one in reversed(spots):
+        before, after = line[: one.start] + one.words, line[one.end :]
+        line = before + (after[1:] if before.endswith(" ") and after.startswith(" ") else after)
+    return line
+
+
+def _is_label(text: str) -> bool:
+    """Whether there is nothing but numbers, marks and words like "source" in it."""
+    return LABEL.fullmatch(text) is not None
+
+
+def _is_title(text: str, title: str) -> bool:
+    """Whether this is a page's title or most of it, perhaps with a number in front."""
+    said, known = letters_only(text), letters_only(title)
+    if min(len(said), len(known)) < SHORTEST_TITLE:
+        return False
+    return said in known or (known in said and len(said) < 2 * len(known))
+
+
+def _cut_call(known: _Known, call: ToolCall) -> ToolCall:
+    """The call without unknown urls in words for the chat; those of files are checked elsewhere."""
+    if call.name != SEND or not URL.search(call.arguments):
+        return call
+    try:
+        given = json.loads(call.arguments)
+    except (ValueError, RecursionError):
+        return call
+    if not isinstance(given, dict) or "messages" not in given:
+        return call
+
+    def cut(text: str) -> str:
+        lines = text.splitlines()
+        return "\n".join(_without(line, _unknown(known, line)) for line in lines)
+
+    tidied = given | {"messages": tidy_parts(given["messages"], cut)}
+    if tidied == given:
+        return call
+    return replace(call, arguments=json.dumps(tidied, ensure_ascii=False))
+
+
+def _unknown(known: _Known, line: str) -> list[_Spot]:
+    spots = _spots(known, line)
+    return [one for one in spots if one.key not in known.titles and one.key not in known.named]

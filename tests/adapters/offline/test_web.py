@@ -1,0 +1,64 @@
+"""The demo's web: what it finds, what it gives, and that it is reached as any other."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from adapters.fetching.client import HttpxWeb
+from adapters.offline.web import DemoPage, OfflineWeb, demo_pages
+from frostagent.clock import SystemClock
+from tests.cases import each_case
+
+
+@pytest.fixture
+async def offline() -> AsyncIterator[OfflineWeb]:
+    async with OfflineWeb() as offline:
+        yield offline
+
+
+@pytest.fixture
+async def web(offline: OfflineWeb) -> AsyncIterator[HttpxWeb]:
+    mirrors = {"127.0.0.1": offline.url, **offline.mirrors}
+    web = HttpxWeb(clock=SystemClock(), user_agent="test", base_urls=mirrors)
+    yield web
+    await web.aclose()
+
+
+@each_case(
+    ("query", "first"),
+    [
+        ("霜降是第几个节气", "https://almanac.example/shuangjiang"),
+        ("why do cats purr", "https://pets.example/why-cats-purr"),
+        ("site:almanac.example 节气表", "https://almanac.example/solar-terms"),
+    ],
+)
+async def test_the_page_that_shares_most_with_a_query_is_found_first(
+    query: str, first: str, offline: OfflineWeb, web: HttpxWeb
+) -> None:
+    response = await web.get(f"{offline.url}/search", params={"q": query, "format": "json"})
+    results = response.json()["results"]
+    assert results[0]["url"] == first
+    assert {"url", "title", "content", "publishedDate"} == results[0].keys()
+
+
+async def test_nothing_is_found_for_words_that_no_page_has(offline: OfflineWeb, web: HttpxWeb) -> None:
+    response = await web.get(f"{offline.url}/search", params={"q": "量子", "format": "json"})
+    assert response.json()["results"] == []
+    assert (await web.get(f"{offline.url}/search", params={"q": "x"})).status == 403
+
+
+async def test_every_page_is_given_by_the_host_that_it_is_of(web: HttpxWeb) -> None:
+    for url, page in demo_pages().items():
+        response = await web.get(url)
+        assert response.status == 200
+        assert f"<title>{page.title}</title>" in response.body.decode()
+    assert (await web.get("https://almanac.example/gone")).status == 404
+
+
+def test_a_page_is_what_its_server_sends_if_that_is_said() -> None:
+    assert DemoPage("a", "<b>").content == (
+        b"<!doctype html><html><head><title>a</title></head><body><article><p>&lt;b&gt;</p></article></body>"
+    )
+    assert DemoPage(body=b"%PDF-").content == b"%PDF-"

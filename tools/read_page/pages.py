@@ -1,0 +1,121 @@
+"""`Pages`: fetches a page and has it read in the readers' process.
+
+Invariants: a page is fetched once in ten minutes; a question reads at most eight; what is fetched
+is checked by the client (public addresses, usual ports, size, time, redirects).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from cachetools import LRUCache, TTLCache
+
+from bot.core.documents import Document
+from bot.core.language import CATALOGUE, Phrase, plain_words
+from bot.core.ports import Documents, Web
+from frostagent.types.errors import InvalidArguments, ToolDenied, ToolFailed
+from frostagent.types.ports import Clock
+
+FRESH: Final = 600.0  # seconds
+KEPT: Final = 4_000_000  # characters of pages
+MOST_PAGES: Final = 8  # of one question
+RUNS: Final = 512  # whose pages are counted
+LONGEST_URL: Final = 2000
+ACCEPT: Final = {
+    "Accept": "text/html, application/xhtml+xml, application/pdf, text/plain;q=0.9, */*;q=0.5",
+    "Accept-Language": "zh-CN, zh;q=0.9, en;q=0.8",
+}
+TOO_OFTEN: Final = f"this question has read its {MOST_PAGES} pages: answer with what was read"
+
+AROUND: Final = " \t\r\n<>「」《》\"'。，、；：！？)）]】"  # what a sentence leaves around a url
+
+GONE: Final = Phrase("这个网页不存在（{status}）", "there is no such page ({status})")
+SHUT: Final = Phrase(
+    "这个网站不让程序读它（{status}）", "the site does not let a program read it ({status})"
+)
+CROWDED: Final = Phrase("这个网站说请求太频繁（429）", "the site takes no more requests now (429)")
+BROKEN: Final = Phrase("这个网站出错了（{status}）", "the site is out of order ({status})")
+ODD: Final = Phrase("这个网站答复了 {status}", "the site answered {status}")
+CATALOGUE.register(__name__, globals())
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPage:
+    """A page as it was read; `url` is its address after redirects, `asked` that of the call."""
+
+    url: str
+    asked: str
+    document: Document
+
+
+class Pages:
+    """Reads pages. `web` must be a client for urls that others name."""
+
+    def __init__(self, *, web: Web, documents: Documents, clock: Clock) -> None:
+        self._web = web
+        self._documents = documents
+        self._kept: TTLCache[str, ReadPage] = TTLCache(
+            KEPT, FRESH, timer=clock.monotonic, getsizeof=_size
+        )
+        self._made: LRUCache[str, int] = LRUCache(RUNS)
+
+    async def read(self, url: str, *, run_id: str) -> ReadPage:
+        """The page at this url. Raises ToolFailed; InvalidArguments for no url; ToolDenied for a
+        question that reads too many.
+        """
+        asked = tidy_url(url)
+        if (kept := self._kept.get(asked)) is not None:
+            return kept
+        made = self._made.get(run_id, 0)
+        if made >= MOST_PAGES:
+            raise ToolDenied(TOO_OFTEN)
+        self._made[run_id] = made + 1
+        try:
+            response = await self._web.get(asked, headers=ACCEPT)
+        except ToolFailed as error:
+            raise ToolFailed(plain_words(error)) from error
+        if response.status != 200:
+            raise ToolFailed(_meaning(response.status).fill(status=response.status))
+        kind = response.headers.get("content-type", "")
+        document = await self._documents.read(response.body, told=kind)
+        page = ReadPage(response.url, asked, document)
+        if self._kept.getsizeof(page) <= self._kept.maxsize:
+            self._kept[asked] = page
+        return page
+
+
+def tidy_url(text: str) -> str:
+    """The url that is meant, without what a sentence leaves around it and without the part behind
+    `#`. Raises InvalidArguments for no url of the web.
+    """
+    url = text.strip(AROUND)
+    if "://" not in url:
+        url = f"https://{url}"
+    url = url.partition("#")[0]
+    try:
+        parts = urlsplit(url)
+        is_url = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_url = False
+    if not is_url or len(url) > LONGEST_URL or any(map(str.isspace, url)):
+        problem = (
+            f"url: {text[:80]!r} is no url of the web; write it whole, as https://example.com/"
+        )
+        raise InvalidArguments(problem, fields=(problem,))
+    return url
+
+
+def _meaning(status: int) -> Phrase:
+    if status in {404, 410}:
+        return GONE
+    if status in {401, 402, 403, 406, 451}:
+        return SHUT
+    if status == 429:
+        return CROWDED
+    return BROKEN if status >= 500 else ODD
+
+
+def _size(page: ReadPage) -> int:
+    return 1000 + sum(map(len, page.document.paragraphs))

@@ -1,0 +1,127 @@
+"""Which of a document's paragraphs a question is about, and a long document in parts. Pure.
+
+Words are compared as BM25 does: Chinese by pairs of characters, other scripts by words.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+PART: Final = 6000  # characters of one part
+ABOUT: Final = 2400  # characters of passages about a question
+LONGEST: Final = 400  # characters of one passage
+GAP: Final = "…"
+
+CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+WORD: Final = re.compile(r"[a-z0-9][a-z0-9_.+#-]*")
+SENTENCE: Final = re.compile(r"(?<=[。！？!?；])|(?<=[.;])\s")
+HEADING: Final = ("#", "[page ")
+SATURATION, BY_LENGTH = 1.2, 0.5  # BM25's k1 and b
+
+
+def parts_of(paragraphs: Sequence[str], size: int = PART) -> list[str]:
+    """The text in parts of at most so many characters, parted between paragraphs if it can be."""
+    parts, part = list[str](), ""
+    for paragraph in paragraphs:
+        for piece in _pieces(paragraph, size):
+            joined = f"{part}\n{piece}" if part else piece
+            if len(joined) > size:
+                parts.append(part)
+                joined = piece
+            part = joined
+    return [*parts, part] if part else parts
+
+
+def passages_about(paragraphs: Sequence[str], about: str, size: int = ABOUT) -> str:
+    """The passages nearest to these words, in their order, each with the heading it stands under;
+    empty if none has any of them.
+    """
+    passages, headings = _passages(paragraphs)
+    words = set(_words(about))
+    counted = [Counter(_words(passage)) for passage in passages]
+    scores = _scores(words, counted)
+    best = sorted(
+        (place for place, score in enumerate(scores) if score > 0),
+        key=lambda place: (-scores[place], place),
+    )
+    chosen = set[int]()
+    room = size
+    for place in best:
+        added = [one for one in (headings[place], place) if one is not None and one not in chosen]
+        length = sum(len(passages[one]) + 1 + len(GAP) for one in added)
+        if length > room:
+            break
+        chosen.update(added)
+        room -= length
+    lines, last = list[str](), -1
+    for place in sorted(chosen):
+        if place != last + 1:
+            lines.append(GAP)
+        lines.append(passages[place])
+        last = place
+    if chosen and last != len(passages) - 1:
+        lines.append(GAP)
+    return "\n".join(lines)
+
+
+def _passages(paragraphs: Sequence[str]) -> tuple[list[str], list[int | None]]:
+    """The passages, and for each the place of its heading."""
+    passages, headings = list[str](), list[int | None]()
+    heading: int | None = None
+    for paragraph in paragraphs:
+        if paragraph.startswith(HEADING) and len(paragraph) <= LONGEST:
+            heading = len(passages)
+        for piece in _pieces(paragraph, LONGEST):
+            headings.append(None if heading == len(passages) else heading)
+            passages.append(piece)
+    return passages, headings
+
+
+def _pieces(paragraph: str, size: int) -> list[str]:
+    """A paragraph, or its sentences in pieces of at most so many characters."""
+    if len(paragraph) <= size:
+        return [paragraph]
+    pieces, piece = list[str](), ""
+    for sentence in filter(None, SENTENCE.split(paragraph)):
+        for start in range(0, len(sentence), size):
+            bit = sentence[start : start + size]
+            if len(piece) + len(bit) > size:
+                pieces.append(piece)
+                piece = ""
+            piece += bit
+    return [*pieces, piece] if piece else pieces
+
+
+def _words(text: str) -> list[str]:
+    folded = text.casefold()
+    found = WORD.findall(folded)
+    for run in CJK.findall(folded):
+        found += [run[at : at + 2] for at in range(len(run) - 1)] or [run]
+    return found
+
+
+def _scores(words: set[str], counted: Sequence[Counter[str]]) -> list[float]:
+    """BM25 of each passage for these words."""
+    total = len(counted)
+    lengths = [sum(counts.values()) for counts in counted]
+    usual = sum(lengths) / total if total else 1.0
+    rare = {
+        word: math.log(1 + (total - found + 0.5) / (found + 0.5))
+        for word in words
+        if (found := sum(word in counts for counts in counted))
+    }
+    return [
+        sum(
+            weight
+            * counts[word]
+            * (SATURATION + 1)
+            / (counts[word] + SATURATION * (1 - BY_LENGTH + BY_LENGTH * length / (usual or 1.0)))
+            for word, weight in rare.items()
+            if counts[word]
+        )
+        for counts, length in zip(counted, lengths, strict=True)
+    ]

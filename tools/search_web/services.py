@@ -1,0 +1,381 @@
+"""The search services, one row each: how a question is asked, where an answer has its results, and
+what a refusal means.
+
+Sources: docs.searxng.org/dev/search_api, docs.tavily.com/api-reference/endpoint/search,
+open.bochaai.com (web-search), api-dashboard.search.brave.com/api-reference/web/search/get,
+docs.bigmodel.cn/api-reference (web_search, api-code).
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+from urllib.parse import urlsplit
+
+from bot.core.language import CATALOGUE, Phrase
+from bot.core.ports import WebResponse
+
+Recent: TypeAlias = Literal["", "day", "week", "month", "year"]
+
+LONGEST_TITLE: Final = 120
+LONGEST_TEXT: Final = 200
+LONGEST_URL: Final = 500
+LONGEST_REASON: Final = 120  # characters of a service's own words
+
+KEY_REFUSED: Final = Phrase("{name} 不认这个 SEARCH_KEY", "{name} refuses SEARCH_KEY")
+USED_UP: Final = Phrase("{name} 的额度或余额用完了", "the quota or balance at {name} is used up")
+TOO_MANY: Final = Phrase(
+    "{name} 说请求太频繁，过一会儿再试", "{name} takes no more searches for the moment"
+)
+NOT_ANSWERED: Final = Phrase("{name} 不回答这样的问题", "{name} does not answer such a query")
+NO_JSON: Final = Phrase(
+    "{name} 不返回 JSON：在它的 settings.yml 的 search.formats 里加上 json",
+    "{name} does not answer in JSON: add json to search.formats in its settings.yml",
+)
+CATALOGUE.register(__name__, globals())
+
+FOR_NOW: Final = 60.0  # seconds that a service is left alone after TOO_MANY,
+FOR_LONG: Final = 600.0  # and after what its operator has to fix
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchQuery:
+    """What to search for; `site` is a host, empty for the whole web."""
+
+    words: str
+    count: int
+    recent: Recent = ""
+    site: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One result, each field a single line; `date` as the service writes the day, often empty."""
+
+    title: str
+    url: str
+    text: str = ""
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """The query of a GET; or the JSON of a POST, if there is one."""
+
+    params: Mapping[str, str] = field(default_factory=dict)
+    json: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What a status or a code of an error means, and the seconds it will stay so."""
+
+    meaning: Phrase
+    rest: float
+
+
+REFUSED: Final = Refusal(KEY_REFUSED, FOR_LONG)
+SPENT: Final = Refusal(USED_UP, FOR_LONG)
+BUSY: Final = Refusal(TOO_MANY, FOR_NOW)
+UNWANTED: Final = Refusal(NOT_ANSWERED, 0.0)
+USUAL: Final[Mapping[str, Refusal]] = {
+    "401": REFUSED,
+    "402": SPENT,
+    "403": REFUSED,
+    "429": BUSY,
+}
+"""What these statuses mean unless a row says otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchService:
+    """A service. `hosts` end the hosts of its urls, `key` matches its keys: either says whose an
+    account is. `base` and `path` make its address, `header` and `scheme` carry the key.
+
+    `results` is where the list stands in the answer; the others name fields of a result, the first
+    that is there. A service that leaves the list out when it finds nothing says the query back at
+    `echo`. `code` and `reason` are where an error has its code and its words; a code goes
+    before the status. An answer of 200 whose code is none of `fine` is an error, too.
+    """
+
+    kind: str
+    name: str
+    base: str
+    path: str
+    ask: Callable[[SearchQuery], Asking]
+    results: tuple[str, ...]
+    hosts: tuple[str, ...] = ()
+    key: re.Pattern[str] | None = None
+    needs_key: bool = True
+    header: str = "Authorization"
+    scheme: str = "Bearer "
+    title: tuple[str, ...] = ("title",)
+    url: tuple[str, ...] = ("url",)
+    text: tuple[str, ...] = ("content",)
+    date: tuple[str, ...] = ()
+    echo: tuple[str, ...] = ()
+    code: tuple[str, ...] = ()
+    reason: tuple[str, ...] = ()
+    fine: frozenset[str] = frozenset({"", "200"})
+    refusals: Mapping[str, Refusal] = field(default_factory=dict)
+
+    def refusal(self, response: WebResponse) -> tuple[Refusal | None, str] | None:
+        """What an answer refuses with, and the service's own words; None for one with results. The
+        refusal is None for an error that no row explains.
+        """
+        body = _json(response)
+        code = _line(_at(body, self.code), LONGEST_REASON) if self.code else ""
+        if response.status == 200 and code in self.fine:
+            return None
+        known = {**USUAL, **self.refusals}
+        meaning = known.get(code) or known.get(str(response.status))
+        words = _line(_at(body, self.reason), LONGEST_REASON) if self.reason else ""
+        return meaning, words
+
+    def read(self, response: WebResponse) -> tuple[Found, ...]:
+        """The results of an answer, no url twice. Raises ValueError for another schema."""
+        body = response.json()
+        rows = _at(body, self.results)
+        if rows is None and self.echo and isinstance(_at(body, self.echo), dict):
+            rows = []
+        if not isinstance(rows, list):
+            where = ".".join(self.results)
+            raise ValueError(f"no list at {where}")  # noqa: TRY004  # as `json` raises
+        found = {one.url: one for one in self._each(rows)}
+        return tuple(found.values())
+
+    def _each(self, rows: list[Any]) -> Iterator[Found]:
+        for row in rows:
+            url = _line(_first(row, self.url), LONGEST_URL + 1)
+            if is_web_url(url):
+                yield Found(
+                    _line(_first(row, self.title), LONGEST_TITLE) or url,
+                    url,
+                    _line(_first(row, self.text), LONGEST_TEXT),
+                    _day(_first(row, self.date)),
+                )
+
+
+def is_web_url(url: str) -> bool:
+    """Whether it is a url of the web of a reasonable length, without blanks in it."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname)
+    return is_whole and len(url) <= LONGEST_URL and not any(map(str.isspace, url))
+
+
+# --- the rows -------------------------------------------------------------------------------------
+
+
+def _ask_searxng(query: SearchQuery) -> Asking:
+    params = {"q": _with_site(query), "format": "json", "safesearch": "1"}
+    return Asking(params | ({"time_range": query.recent} if query.recent else {}))
+
+
+def _ask_tavily(query: SearchQuery) -> Asking:
+    body: dict[str, Any] = {"query": query.words, "max_results": query.count}
+    if query.recent:
+        body["time_range"] = query.recent
+    if query.site:
+        body["include_domains"] = [query.site]
+    return Asking(json=body)
+
+
+CAMEL = {"": "noLimit", "day": "oneDay", "week": "oneWeek", "month": "oneMonth", "year": "oneYear"}
+
+
+def _ask_bocha(query: SearchQuery) -> Asking:
+    body: dict[str, Any] = {"query": query.words, "count": query.count, "summary": True}
+    body["freshness"] = CAMEL[query.recent]
+    if query.site:
+        body["include"] = query.site
+    return Asking(json=body)
+
+
+def _ask_brave(query: SearchQuery) -> Asking:
+    params = {
+        "q": _with_site(query),
+        "count": str(query.count),
+        "result_filter": "web",
+        "text_decorations": "false",
+    }
+    if any("\u3400" <= char <= "\u9fff" for char in query.words):
+        params["search_lang"] = "zh-hans"
+    return Asking(params | ({"freshness": f"p{query.recent[0]}"} if query.recent else {}))
+
+
+LONGEST_ZHIPU = 70  # characters of a query
+
+
+def _ask_zhipu(query: SearchQuery) -> Asking:
+    body: dict[str, Any] = {
+        "search_query": query.words[:LONGEST_ZHIPU],
+        "search_engine": "search_std",
+        "search_intent": False,
+        "count": query.count,
+        "search_recency_filter": CAMEL[query.recent],
+        "content_size": "medium",
+    }
+    if query.site:
+        body["search_domain_filter"] = query.site
+    return Asking(json=body)
+
+
+def _with_site(query: SearchQuery) -> str:
+    return f"site:{query.site} {query.words}" if query.site else query.words
+
+
+SERVICES: Final = (
+    SearchService(
+        kind="tavily",
+        name="Tavily",
+        hosts=("tavily.com",),
+        key=re.compile(r"tvly-\S+"),
+        base="https://api.tavily.com",
+        path="/search",
+        ask=_ask_tavily,
+        results=("results",),
+        date=("published_date",),
+        reason=("detail", "error"),
+        # 432: the limit of the plan or the key, 433: of pay as you go
+        refusals={"432": SPENT, "433": SPENT},
+    ),
+    SearchService(
+        kind="bocha",
+        name="博查 Bocha",
+        hosts=("bochaai.com", "bocha.cn"),
+        key=re.compile(r"sk-[0-9a-f]{32}"),
+        base="https://api.bochaai.com/v1",
+        path="/web-search",
+        ask=_ask_bocha,
+        results=("data", "webPages", "value"),
+        echo=("data", "queryContext"),
+        title=("name",),
+        text=("summary", "snippet"),
+        date=("datePublished",),
+        code=("code",),
+        reason=("message",),
+        refusals={"403": SPENT},
+    ),
+    SearchService(
+        kind="brave",
+        name="Brave Search",
+        hosts=("brave.com",),
+        key=re.compile(r"BSA[\w-]{20,}"),
+        base="https://api.search.brave.com/res/v1",
+        path="/web/search",
+        header="X-Subscription-Token",
+        scheme="",
+        ask=_ask_brave,
+        results=("web", "results"),
+        echo=("query",),
+        text=("description",),
+        date=("page_age",),
+        code=("error", "code"),
+        reason=("error", "detail"),
+        refusals={
+            "SUBSCRIPTION_TOKEN_INVALID": REFUSED,
+            "SUBSCRIPTION_NOT_FOUND": REFUSED,
+            "QUOTA_LIMITED": SPENT,
+            "USAGE_LIMIT_EXCEEDED": SPENT,
+            "RATE_LIMITED": BUSY,
+        },
+    ),
+    SearchService(
+        kind="zhipu",
+        name="智谱 Zhipu",
+        hosts=("bigmodel.cn", "z.ai"),
+        key=re.compile(r"[0-9a-f]{32}\.[A-Za-z0-9]{16}"),
+        base="https://open.bigmodel.cn/api/paas/v4",
+        path="/web_search",
+        ask=_ask_zhipu,
+        results=("search_result",),
+        url=("link",),
+        date=("publish_date",),
+        code=("error", "code"),
+        reason=("error", "message"),
+        refusals={
+            **{str(code): REFUSED for code in (1000, 1001, 1002, 1003, 1004, 1110, 1111, 1112)},
+            **{str(code): SPENT for code in (1113, 1304, 1308, 1309, 1310)},
+            **{str(code): BUSY for code in (1302, 1303, 1305, 1312)},
+            "1301": UNWANTED,
+        },
+    ),
+    SearchService(
+        kind="searxng",
+        name="SearXNG",
+        base="",
+        path="/search",
+        needs_key=False,
+        ask=_ask_searxng,
+        results=("results",),
+        date=("publishedDate",),
+        refusals={"403": Refusal(NO_JSON, FOR_LONG)},
+    ),
+)
+"""In the order in which a url or a key is compared with them."""
+
+
+def service_of(*, kind: str, url: str, key: str) -> SearchService | None:
+    """Whose account this is: by the kind that is named, else by the url, else by the shape of the
+    key. A url that no other service has is a SearXNG. None if nothing says.
+    """
+    host = (urlsplit(url).hostname or "") if url else ""
+    for row in SERVICES:
+        if kind:
+            is_it = row.kind == kind
+        elif url:
+            is_it = not row.hosts or any(f".{host}".endswith(f".{own}") for own in row.hosts)
+        else:
+            is_it = row.key is not None and row.key.fullmatch(key) is not None
+        if is_it:
+            return row
+    return None
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+TAG = re.compile(r"</?[A-Za-z][^<>]{0,200}>")
+DAY = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def _json(response: WebResponse) -> Any:
+    try:
+        return response.json()
+    except ValueError:
+        return None
+
+
+def _at(body: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        if not isinstance(body, dict):
+            return None
+        body = body.get(name)
+    return body
+
+
+def _first(row: Any, names: tuple[str, ...]) -> Any:
+    values = (row.get(name) for name in names) if isinstance(row, dict) else ()
+    return next((value for value in values if value), "")
+
+
+def _line(value: Any, longest: int) -> str:
+    """A value as one line of text without tags and invisible marks."""
+    if not isinstance(value, (str, int, float)):
+        return ""
+    text = html.unescape(TAG.sub("", str(value)[: 10 * longest + 200]))
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())[:longest]
+
+
+def _day(value: Any) -> str:
+    """The day of a date, if it is written as ISO 8601, else what it says in at most 30
+    characters.
+    """
+    text = _line(value, 30)
+    found = DAY.match(text)
+    return found[0] if found else text
