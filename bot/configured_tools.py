@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from functools import partial
 from importlib.util import find_spec
 from urllib.parse import urlsplit
 
@@ -129,7 +128,7 @@ def has_web(settings: Settings) -> bool:
 def _as_set_up(tool: Tool, lacks: Mapping[str, Bilingual]) -> Tool:
     """The tool, unavailable if the settings do not turn it on; an operator's of that name is."""
     lack = lacks.get(tool.name) if tool.function in WEB_TOOLS else None
-    return tool if lack is None else tool.replace(available=partial(str, lack))
+    return tool if lack is None else tool.replace(available=lambda: lack)
 
 
 def unknown_tools(settings: Settings, toolset: Toolset) -> list[str]:

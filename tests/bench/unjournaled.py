@@ -57,7 +57,7 @@ class NullStore:
         """Nor is anything remembered for longer."""
         return self
 
-    books = erasing = memories
+    books = erasing = jobs = memories
 
     async def choices(self) -> dict[Conversation, str]:
         return {}
@@ -74,6 +74,18 @@ class NullStore:
 
     async def has_any(self, *_: Any) -> bool:
         return False
+
+    def restored_at(self) -> float:
+        return 0.0
+
+    async def next_wake(self, *_: Any) -> None:
+        """No job waits."""
+
+    async def due(self, *_: Any) -> tuple[()]:
+        return ()
+
+    async def claimed(self, *_: Any) -> tuple[()]:
+        return ()
 
     async def recall(self, *_: Any) -> tuple[()]:
         return ()

@@ -46,7 +46,8 @@ NAMES = re.compile(
     |FrostAgent|English|QQ|OneBot|Onebot|NapCat|Coder|WebP|Lines|Enter|MiB|Frost|Ember|Tutor|user\d|@?bot\b
     |[Tt]oken|worker|BOT_ACCEPT=ask|[A-Z][A-Z_0-9]+\b                     # what whoever runs a bot calls it; settings
     |\d+:(?:group|private):\d+|/me\b|\.env\b|(?:/[\w.-]+){2,}\S*|deepseek-chat|offline-demo@\S+|\bHost\b|编号\ \w{8}
-    |default|[a-z]+\.(?:zh|en)\b|[a-z]+(?:_[a-z]+)+|\b(?:look|memory|timetable)\b      # keys of personas; tools
+    |default|[a-z]+\.(?:zh|en)\b|[a-z]+(?:_[a-z]+)+              # keys of personas; tools
+    |\b(?:look|memory|remind|subscribe|timetable)\b
     |http://127\.0\.0\.1:\d+|\b(?:metric|imperial|true|false)\b
     |(?:timeout|lost|muted|slow\ \d|offline|online|mute|lift|off)(?=：)          # what a simulator's terminal takes
     """,
