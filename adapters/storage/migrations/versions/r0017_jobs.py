@@ -33,7 +33,6 @@ def upgrade() -> None:
                 "language",
                 "state",
                 "claim",
-                "notes",
             )
         ),
         sa.Column("made", sa.Double, nullable=False),
@@ -41,6 +40,7 @@ def upgrade() -> None:
         sa.Column("wake", sa.Double, nullable=True),
         sa.Column("fired", sa.BigInteger, nullable=False, server_default=sa.text("0")),
         sa.Column("missed", sa.BigInteger, nullable=False, server_default=sa.text("0")),
+        sa.Column("notes", sa.Text, nullable=False, server_default=""),
         sa.UniqueConstraint("account", "number"),
     )
     op.create_index(
