@@ -18,6 +18,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
+from typing import TYPE_CHECKING
 
 import aiohttp
 from msgspec.structs import replace
@@ -28,12 +29,14 @@ from frostagent.models.openai.endpoint import find_proxy, join_url
 from frostagent.models.openai.errors import classify, clean_words
 from frostagent.models.openai.history import Origin
 from frostagent.models.openai.stream import AnswerReader
-from frostagent.models.openai.streaming import InlineThoughts, StreamedText
 from frostagent.models.openai.wire import known_names, read_answer, read_usage, write_request
 from frostagent.text.masking import Mask
 from frostagent.types.errors import EMPTY_ANSWER, ModelError, ModelStalled, ModelTransport
-from frostagent.types.messages import Completion, ModelRequest, TextDiscarded, Usage
+from frostagent.types.messages import Completion, ModelRequest, OnDelta, TextDiscarded, Usage
 from frostagent.words import changed, words_in_force
+
+if TYPE_CHECKING:
+    from frostagent.models.openai.streaming import InlineThoughts, StreamedText
 
 logger = logging.getLogger(__name__)
 
@@ -273,7 +276,7 @@ class OpenAIModel:
         self._new_id = new_id
         self._stream_options = True
         self._endings = Endings(self.name)
-        self._inline_thoughts = inline_thoughts or InlineThoughts(model)
+        self._inline_thoughts = inline_thoughts
         self._answer_formats = answer_formats or AnswerFormats()
         self._headers = {"Content-Type": "application/json", "Accept": ACCEPTED}
         if self._key:
@@ -369,13 +372,7 @@ class OpenAIModel:
         reader = AnswerReader()
         streamed = None
         if request.on_delta is not None:
-            streamed = StreamedText(
-                reader,
-                request.on_delta,
-                names=known_names(request),
-                is_marked=self._dialect.leaks,
-                inline=self._inline_thoughts,
-            )
+            streamed = self._stream_to(request.on_delta, request, reader)
         deadline = Deadline(self._timeouts)
         asking = self._session.post(
             self._url,
@@ -414,6 +411,22 @@ class OpenAIModel:
                 raise self._broken(reader, deadline, error) from error
             reader.end()
         return _Heard(reader, request, form, deadline.first_token, streamed)
+
+    def _stream_to(
+        self, on_delta: OnDelta, request: ModelRequest, reader: AnswerReader
+    ) -> StreamedText:
+        from frostagent.models.openai import streaming  # noqa: PLC0415  # 20 ms, and few stream
+
+        self._inline_thoughts = self._inline_thoughts or streaming.InlineThoughts(
+            self._origin.model
+        )
+        return streaming.StreamedText(
+            reader,
+            on_delta,
+            names=known_names(request),
+            is_marked=self._dialect.leaks,
+            inline=self._inline_thoughts,
+        )
 
     def _broken(
         self, reader: AnswerReader, deadline: Deadline, error: BaseException
