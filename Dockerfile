@@ -24,12 +24,14 @@ COPY tools ./tools
 RUN PYTHONPATH="$BUILD" pip --python "$VENV/bin/python" install --no-deps --no-build-isolation .
 # What nobody needs here, more than 20 MB. The packages' own tests. The serif font: pictures of text are written in the sans
 # one. The AVIF codec: QQ sends pictures as JPEG, PNG, GIF or WebP, and Pillow does without (-f: not every wheel has it).
-# The databases we do not speak to. What compilers and type checkers read. The colours of every language but Python.
+# The databases we do not speak to. The old websockets, Tk's pictures, all of Pygments' styles but the default.
+# What compilers and type checkers read. The colours of every language but Python.
 RUN cd "$VENV"/lib/python*/site-packages \
     && find . -depth -type d \( -name tests -o -name testing \) ! -path ./frostagent/testing -exec rm -r {} + \
     && rm pylopdf_fonts_zh_cn/NotoSerifSC-Regular.otf \
     && rm -f PIL/_avif.* pillow.libs/libavif-* \
     && rm -r sqlalchemy/dialects/mssql sqlalchemy/dialects/mysql sqlalchemy/dialects/oracle \
+    && rm -rf websockets/legacy pygments/styles/[!_d]* PIL/_imagingtk.* \
     && find . -type f \( -name '*.pyi' -o -name '*.pyx' -o -name '*.px[di]' -o -name '*.[ch]' -o -name '*.[ch]pp' \) -delete \
     && find pygments/lexers -type f -name '[_a-z]*' ! -name '__init__*' ! -name '_mapping*' ! -name 'python.*' \
         ! -name 'special.*' -delete
