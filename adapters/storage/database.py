@@ -236,14 +236,9 @@ class Database:
         return any(file.stat().st_mtime >= since for file in aside)
 
     def restored_at(self) -> float:
-        """Time of the latest restore (seconds since 1970); 0 if there was none, or if the folder
-        cannot be read.
-        """
-        try:
-            aside = (file for file in self.copies() if backup.ASIDE in file.name)
-            return max((file.stat().st_mtime for file in aside), default=0.0)
-        except OSError:
-            return 0.0
+        """Time of the latest restore (seconds since 1970); 0 if there was none."""
+        aside = (file for file in self.copies() if backup.ASIDE in file.name)
+        return max((file.stat().st_mtime for file in aside), default=0.0)
 
     # --- preparing --------------------------------------------------------------------------------
 

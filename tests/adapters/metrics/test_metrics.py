@@ -149,8 +149,12 @@ def test_sends_count_by_state_and_are_timed_from_their_turn_to_their_end() -> No
     desk.send("b", SendState.SENDING)
     desk.send("b", SendState.WITHDRAWN)
     assert (desk.value("send_seconds_count"), desk.value("send_seconds_sum")) == (1, 3)
+    for end in (SendState.REFUSED, SendState.UNKNOWN):
+        desk.send("c", SendState.SENDING)
+        desk.send("c", end)
+    assert desk.value("send_seconds_count") == 3
     states = {state.value: desk.value("sends_total", state=state) for state in SendState}
-    expected = {"queued": 1, "sending": 3, "confirmed": 1, "withdrawn": 1, "refused": 0, "unknown": 0, "dropped": 0}
+    expected = {"queued": 1, "sending": 5, "confirmed": 1, "withdrawn": 1, "refused": 1, "unknown": 1, "dropped": 0}
     expected |= dict.fromkeys(("draft", "published", "reworded"), 0)
     assert states == expected
 

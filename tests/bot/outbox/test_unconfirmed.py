@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 from bot.core.journal import SendState
 from bot.outbox.sends import MISSING, Send, SendJournal, Unconfirmed
@@ -84,6 +85,8 @@ async def test_what_was_confirmed_lately_is_none_of_the_doubts_under_whatever_id
     assert desk.unconfirmed.unexplained(rows[:1]) == []
     assert desk.unconfirmed.unexplained(rows) == rows[1:]
     assert desk.unconfirmed.unexplained([]) == []
+    elsewhere = replace(rows[0], conversation=PRIVATE)
+    assert desk.unconfirmed.unexplained([elsewhere]) == [elsewhere]
     desk.unconfirmed.compare(desk.unconfirmed.unexplained(rows), lambda _: [lost])
     assert lost.found == "-78"
     desk.clock.time += 61

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core.segments import Mention
-from bot.policy.cq_codes import Code, may_contain_codes, replace_codes, strip_meaningless_codes
+from bot.policy.cq_codes import Code, may_contain_codes, mentions_codes, replace_codes, strip_meaningless_codes
 from frostagent.types.speech import Face, Quote, Text
 from tests.cases import each_case
 
@@ -20,6 +20,22 @@ CODES = [
     "[CQ:json,data={}]",
     "[CQ:at,qq=" + "9" * 40 + "]",
 ]
+
+
+@each_case(
+    ("words", "speaks"),
+    [
+        ("CQ码怎么写", True),
+        ("cq 码里的图片", True),
+        ("which Cq codes are there", True),
+        ("[cq:at,qq=1]", True),
+        ("QQ 号码", False),
+        ("cqc codes", False),
+        ("", False),
+    ],
+)
+def test_who_speaks_of_codes_in_either_case_is_answered_with_codes(words: str, speaks: bool) -> None:
+    assert mentions_codes(words) is speaks
 
 
 def means(code: Code) -> Text | Code | None:

@@ -118,6 +118,17 @@ def test_an_answer_says_what_it_cost_unless_the_vendor_did(price: Price | None, 
     )
 
 
+def test_what_was_read_is_never_free_and_what_was_said_is_not_either() -> None:
+    upstream, request = Upstream(ScriptedModel()), ModelRequest((UserMessage("how are you?"),))
+    for figures in (Usage(prompt=0, completion=7), Usage(prompt=7, completion=0)):
+        usage = upstream.counted(request, replace(words("fine"), usage=figures)).usage
+        assert usage is not None
+        assert min(usage.prompt, usage.completion) > 0
+        assert 7 in {usage.prompt, usage.completion}
+    empty = Completion(AssistantMessage(""), FinishReason.STOP, usage=Usage(prompt=7, completion=0))
+    assert upstream.counted(request, empty) is empty
+
+
 def test_of_a_model_that_was_asked_twice_both_times_count() -> None:
     upstream, request = Upstream(ScriptedModel(), price=PRICE), ModelRequest((UserMessage("how are you?"),))
     silent = upstream.counted(request, replace(words("fine"), usage=None, asked_twice=True)).usage
