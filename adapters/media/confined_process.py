@@ -137,7 +137,7 @@ class ConfinedProcess:
 
 
 def command_of(module: str, *, idle: float) -> tuple[str, ...]:
-    """The command that starts one of our programs, which exits after `idle` seconds without work."""
+    """The command that starts one of our programs. It exits after `idle` seconds without work."""
     return (sys.executable, "-P", "-m", module, str(idle), str(os.getpid()))
 
 

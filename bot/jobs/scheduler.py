@@ -596,7 +596,7 @@ class Scheduler:
             lines += [MORE.format(tongue, count=more)] if more > 0 else []
         self._claim(missed, MISSED.format(tongue, lines="\n".join(lines)), JobState.REPORTING)
 
-    # --- members who leave ------- ------------------------------------------------------------------------
+    # --- members who leave ------------------------------------------------------------------------
 
     def left(self, where: Conversation, user: int) -> None:
         """End the jobs of a person who left the group; all jobs there if it was the bot's account."""
