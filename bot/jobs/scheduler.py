@@ -599,7 +599,8 @@ class Scheduler:
     # --- members who leave ------------------------------------------------------------------------
 
     def left(self, where: Conversation, user: int) -> None:
-        """End the jobs of a person who left the group; all jobs there if it was the bot's account."""
+        """End a person's jobs in a group they have left; all jobs there if the bot's account left.
+        """
         self._store.put(JobsEnded(where, 0 if user == where.platform_id else user))
 
 
