@@ -1,4 +1,4 @@
-"""Parses `明天八点提醒我交作业` and `remind me in 10 minutes to stretch`: when, how often, and what. Pure."""
+"""Parses `明天八点提醒我交作业` and `remind me at 8 to stretch`: when, how often, what. Pure."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def read_reminding(text: str, today: str = "") -> Reminding | None:
             return Reminding("create", _rest(text, found), rule=f"every {count} {unit}")
     daily = DAILY.search(text)
     clock = ENGLISH_AT.search(text) or AT.search(text)
-    if clock is None:  # "call me …" may be about a name, so it needs a time
+    if clock is None:  # without a time, 叫我 is about a name
         return Reminding("create", _rest(text)) if NAMED.search(text) else None
     hour, minute = _clock(clock, text)
     words = _rest(text, *filter(None, [daily, clock]))

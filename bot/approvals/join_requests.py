@@ -131,7 +131,7 @@ NUMBERED = re.compile(r"#R([0-9]{1,9}) ")
 
 
 class JoinRequestStore:
-    """Numbers and stores the open requests, which survive restarts; at most one per conversation."""
+    """Numbers and stores the open requests, which survive restarts; one per conversation."""
 
     def __init__(self, *, store: Store, choices: Choices, clock: Clock) -> None:
         self._store = store

@@ -54,7 +54,7 @@ class AnsweredPokes:
         return last is not None and last - TURNED_BACK < poke.time < last + APART
 
     def add(self, poke: Poked) -> None:
-        """Record a poke. Call this before answering it, so that no other process answers it, too."""
+        """Record a poke. Call this before answering, so that no other process answers it, too."""
         self._settings.put(POKED, poke.conversation, poke.time)
 
 

@@ -13,9 +13,7 @@ AFTER: Final = ".,;:!?'*_~"
 
 
 def urls_in(text: str) -> Iterator[str]:
-    """Each URL in a text, twice if it may go on with characters outside ASCII: the ASCII part and
-    the whole.
-    """
+    """Each URL in a text, in two readings: only its ASCII part, and up to the next delimiter."""
     for found in URL.finditer(text):
         yield trim_url(found[0])
         if longer := LONGER.match(text, found.start()):
