@@ -1,4 +1,4 @@
-"""The description of a setting, at its declaration; `make docs` builds docs/settings.md from it."""
+"""The description of a setting, at its declaration. `make docs` builds docs/settings.md from these."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from bot.core.language import Bilingual
 class About:
     """One sentence about a setting in each language, at most 20 words, as Markdown.
 
-    `unit` is that of a number, or what a text must be if its type does not say so. `unset` says
-    what applies if the setting is not set and its default does not show it. `example` is a value
-    that loads. `see` is the page of docs/ that has more.
+    `unit` is the unit of a number, or the format of a text if its type does not show it. `unset`
+    says what applies if the setting is not set and its default does not show it. `example` is a
+    value that loads. `see` is the page of docs/ that has more.
     """
 
     en: str
