@@ -599,8 +599,7 @@ class Scheduler:
     # --- members who leave ------------------------------------------------------------------------
 
     def left(self, where: Conversation, user: int) -> None:
-        """End a person's jobs in a group they have left; all jobs there if the bot's account left.
-        """
+        """End a person's jobs in a group they left; all jobs there if the bot's account left."""
         self._store.put(JobsEnded(where, 0 if user == where.platform_id else user))
 
 

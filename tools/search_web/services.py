@@ -71,8 +71,7 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The meaning of an error's status or code. `rest`: seconds in which the service is not asked.
-    """
+    """The meaning of an error's status or code; for `rest` seconds the service is not asked."""
 
     meaning: Phrase
     rest: float
