@@ -227,7 +227,7 @@ class MCPServer:
                 await self._stay_connected()
         finally:
             self._runs -= 1
-            self._tried.clear()  # whoever comes next has to wait for the next try
+            self._tried.clear()  # the next run must wait for its own first attempt
             if not self._runs:
                 self._changes_over = False
                 self._be_away()
