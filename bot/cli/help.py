@@ -85,7 +85,7 @@ class CommandHelp:
 
 
 def describe(name: str, command: Any) -> CommandHelp:
-    """The help of a typer command, whose function and parameters must have bilingual descriptions."""
+    """The help of a typer command. Its function and parameters must have bilingual descriptions."""
     function = inspect.unwrap(command.callback)
     told = function.__doc__
     assert isinstance(told, Bilingual), name  # noqa: S101  # `described` made it

@@ -394,7 +394,7 @@ NAME_IN_CONTAINERS = Phrase(
 async def check_forward(
     settings: Settings, *, clock: Clock, ids: Ids, send_image: bool = False
 ) -> list[Check]:
-    """Resolve, dial, ask and disconnect, in this order; the checks end with the first failing step."""
+    """Resolve, dial, ask and disconnect, in this order, up to the first failing step."""
     named = await check_name(settings.onebot_url)
     if named.fix:
         return [named]
