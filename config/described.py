@@ -1,4 +1,4 @@
-"""The description of a setting, at its declaration. `make docs` builds docs/settings.md from these."""
+"""The description of a setting, at its declaration; `make docs` builds docs/settings.md from it."""
 
 from __future__ import annotations
 
