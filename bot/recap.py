@@ -1,8 +1,9 @@
-"""`/recap`: what was said in a group since its asker's last line, or in the last hours, by topic.
+"""`/recap`: summarises by topic what was said in a group since its asker's last line, or in the
+last hours.
 
-The stored lines are read in parts by the cheap model, which is offered no tools: a line that gives
-orders can do nothing. The asker pays. Recalled messages and forgotten people are in no part; if
-something is recalled or erased while the model reads, nothing is sent.
+The cheap model reads the stored lines in parts. It is offered no tools, so instructions in a line
+can have no effect. The asker pays. Recalled messages and those of forgotten people are not read; if
+a message is recalled or erased while the model reads, the recap is not sent.
 """
 
 from __future__ import annotations
@@ -34,18 +35,18 @@ from frostagent.types.errors import DaySpent, ModelError
 from frostagent.types.messages import ModelRequest, SystemMessage, UserMessage
 
 HOUR: Final = 3600.0
-USUAL: Final = 24 * HOUR  # seconds, if the asker has said nothing yet
+USUAL: Final = 24 * HOUR  # seconds, if the asker has not said anything yet
 LONGEST: Final = 7 * 24  # hours
 MAX_LINES: Final = 2000
-LEAST: Final = 5  # lines: fewer are read faster than a recap
+LEAST: Final = 5  # lines; fewer are read faster than a recap
 MAX_LINE: Final = 200  # characters of one line
 PART: Final = 12_000  # characters that the model reads at once
-MAX_PARTS: Final = 8  # the newest
-MAX_NOTES: Final = 600  # characters of the notes on one part
+MAX_PARTS: Final = 8  # the newest ones are read
+MAX_NOTES: Final = 600  # characters of the notes on each part
 MAX_RECAP: Final = 500  # characters of the whole answer
-REQUEST_WITHIN: Final = 60.0  # seconds of one request
-WITHIN: Final = 240.0  # seconds of all, which an answer to a command may take
-AT_ONCE: Final = 2  # recaps that are being made
+REQUEST_WITHIN: Final = 60.0  # seconds for one request
+WITHIN: Final = 240.0  # seconds for the whole answer to the command
+AT_ONCE: Final = 2  # recaps in progress
 
 ONLY_GROUPS = Phrase("省流是给群聊用的。", "A recap is for groups.")
 HOW = Phrase(
@@ -95,7 +96,7 @@ logger = logging.getLogger(__name__)
 
 
 NameOf: TypeAlias = Callable[[Conversation, int], str]
-"""The name by which a person was seen last there; empty if none is known."""
+"""The name by which a person was last seen there; empty if none is known."""
 
 
 def recap_command(errands: Errands, store: Store, name_of: NameOf) -> Command:
@@ -114,7 +115,7 @@ def recap_command(errands: Errands, store: Store, name_of: NameOf) -> Command:
 
 
 class Recaps:
-    """Makes recaps: few at once, and one for each group."""
+    """Makes recaps: at most AT_ONCE concurrently, and one per group."""
 
     def __init__(self, errands: Errands, store: Store, name_of: NameOf) -> None:
         self._errands = errands
@@ -123,7 +124,7 @@ class Recaps:
         self._going_on: set[Conversation] = set()
 
     async def answer(self, asked: Asked) -> str:
-        """The recap, or one line that says why there is none."""
+        """The recap, or a line that says why there is none."""
         where, language = asked.where, asked.language
         if not where.is_group:
             return ONLY_GROUPS.format(language)
@@ -151,7 +152,7 @@ class Recaps:
             return AWAY.format(language)
         if (found := await self._store.search(query)) is None:
             return AWAY.format(language)
-        if not hours:  # others may have spoken in the same second, before the asker and after
+        if not hours:  # people may have spoken in the asker's second, before and after
             own = [at for at, one in enumerate(found) if one.sender.user_id == asked.user_id]
             found = found[own[-1] + 1 :] if own else found
         asker = {asked.user_id: asked.asker.name}
@@ -172,14 +173,14 @@ class Recaps:
         return f"{heading}\n{body}" if body else FAILED.format(language)
 
     async def _query(self, asked: Asked, hours: float) -> LogQuery | None:
-        """Which lines there are to read; None if the journal cannot be read now."""
+        """The query for the lines; None if the journal cannot be read now."""
         where, now = asked.where, asked.said if math.isfinite(asked.said) else asked.now
         until = now + 1
         if hours:
             return LogQuery(
                 conversation=where, since=now - hours * HOUR, until=until, limit=MAX_LINES
             )
-        # The command itself is kept as erased, and is not among them.
+        # The command itself is stored as erased, so it is not found.
         own = LogQuery(conversation=where, sender=asked.user_id, until=until, limit=1)
         if (last := await self._store.search(own)) is None:
             return None
@@ -221,8 +222,8 @@ def recap_lines(
     names: Mapping[int, str],
     name_of: NameOf,
 ) -> list[str]:
-    """A line for each message with words or media: `14:02 name: text`, without any number. `names`
-    are known already; others are those of the speakers, else `name_of` knows them.
+    """A line for each message with words or media: `14:02 name: text`, without account numbers. A
+    name comes from `names`, else from the messages themselves, else from `name_of`.
     """
     view = View(ZH if language is Language.CHINESE else EN)
     known = dict(names)
@@ -249,7 +250,7 @@ def recap_lines(
 
 
 def parts_of(lines: Sequence[str]) -> list[str]:
-    """The lines in parts that the model reads one by one; of too many the newest."""
+    """The lines in parts for the model; if there are too many parts, the newest."""
     parts: list[list[str]] = [[]]
     room = PART
     for line in lines:

@@ -1,8 +1,8 @@
-"""Welcomes people who join a group, and says a line about those who leave, where somebody has set
-one up: by `/welcome` and `/farewell`, or in GROUPS_FILE.
+"""Greets people who join a group and reports those who leave, in groups where `/welcome` and
+`/farewell` or GROUPS_FILE say so.
 
-The words are a template, or RUN: then the persona welcomes them through the cheap model. Whoever
-joins or leaves within GATHERED seconds is in one message. Their names are foreign text.
+The text is a template or RUN; with RUN the cheap model writes it in the persona's voice. People who
+join or leave within GATHERED seconds share one message. Their names are untrusted text.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ from frostagent.types.messages import ModelRequest, SystemMessage, UserMessage
 from frostagent.types.ports import Clock
 from frostagent.types.traits import Audience
 
-RUN: Final = "run"  # as words: the model finds them
-OFF: Final = "off"  # as a setting: nothing is said, whatever the file says
+RUN: Final = "run"  # as a text: the model writes it
+OFF: Final = "off"  # as a setting: no message, whatever the file says
 RUN_WORDS: Final = frozenset({RUN, "自己说"})
 OFF_WORDS: Final = frozenset({OFF, "关", "关闭"})
 USUAL_WORDS: Final = frozenset({"usual", "默认"})
 MAX_TEMPLATE: Final = 200  # characters
-MAX_SAID: Final = 200  # characters of the model's words
+MAX_SAID: Final = 200  # characters of the model's text
 
-GATHERED: Final = 30.0  # seconds after the first
-MAX_NAMED: Final = 5  # people; more are counted
-LOGIN: Final = 30.0  # seconds after a connection, in which servers repeat old notices
-OLD: Final = 120.0  # seconds: an older notice is history
-AGAIN: Final = 3600.0  # seconds in which the same person is greeted once
+GATHERED: Final = 30.0  # seconds after the first change
+MAX_NAMED: Final = 5  # people; further ones are only counted
+LOGIN: Final = 30.0  # seconds after connecting in which servers repeat old notices
+OLD: Final = 120.0  # seconds; an older notice is ignored
+AGAIN: Final = 3600.0  # seconds between two greetings of the same person
 MAX_GREETED: Final = 2000
-WITHIN: Final = 20.0  # seconds of the model
+WITHIN: Final = 20.0  # seconds for the model's answer
 
 Change: TypeAlias = Literal["joined", "left"]
 
@@ -65,7 +65,7 @@ PLAIN = {
     "joined": Phrase("欢迎 {names}！", "Welcome, {names}!"),
     "left": Phrase("{names} 离开了本群。", "{names} left the group."),
 }
-"""Said if the model has no words."""
+"""Sent if the model returns no text."""
 NEWS = {
     "joined": Phrase("{names} 刚加入群「{group}」", "{names} just joined the group 「{group}」"),
     "left": Phrase("{names} 刚退出群「{group}」", "{names} just left the group 「{group}」"),
@@ -100,7 +100,7 @@ logger = logging.getLogger(__name__)
 
 
 class Templates(Struct, frozen=True):
-    """What is said of one group, as its row of GROUPS_FILE has it; empty: nothing."""
+    """The templates in a group's row of GROUPS_FILE; empty: no message."""
 
     joined: str = ""
     left: str = ""
@@ -111,17 +111,19 @@ class Templates(Struct, frozen=True):
 
 @dataclass(slots=True)
 class _Batch:
-    """People who joined or left within GATHERED seconds; `repeated` ones are old news."""
+    """People who joined or left within GATHERED seconds; `repeated` are those whose notices are
+    repeats.
+    """
 
     people: dict[int, None] = field(default_factory=dict)
     repeated: set[int] = field(default_factory=set)
 
 
 class Greetings:
-    """Says the words. `filed` are those of GROUPS_FILE; `may_speak` says whether the bot may say
-    there what nobody asked for; `look_up` asks the server for a member, `name_of` returns the name
-    a person was last seen by, `group_name` that of a group, both empty if unknown; `by_ours`
-    converts a server's time; `persona` is who finds words there.
+    """Sends the greetings. `filed` gives a group's templates in GROUPS_FILE; `may_speak` says
+    whether the bot may speak there unasked; `look_up` asks the server for a member; `name_of` and
+    `group_name` give the last known name of a person and of a group, empty if unknown; `by_ours`
+    converts an account's server time to local time; `persona` gives the group's persona.
     """
 
     def __init__(
@@ -156,25 +158,25 @@ class Greetings:
         self._tongue = tongue
         self._batches: dict[tuple[Conversation, Change], _Batch] = {}
         self._greeted = LRU[tuple[Conversation, Change, int], float](MAX_GREETED)
-        self._connected: dict[int, float] = {}  # by account, when it connected last
+        self._connected: dict[int, float] = {}  # account -> when it last connected
 
     def connected(self, account: int) -> None:
         self._connected[account] = self._clock.monotonic()
 
     def words(self, where: Conversation, change: Change) -> str:
-        """The template, or RUN; empty if nothing is said."""
+        """The group's template, or RUN; empty if no message is sent."""
         chosen = self._settings.get(SETTINGS[change], where)
         words = self._filed(where).of(change) if chosen is None else chosen
         return "" if words == OFF else words
 
     async def choose(self, where: Conversation, change: Change, words: str) -> bool:
-        """Say these words from now on; empty: those of the file. False, and nothing is changed, if
-        that cannot be written now.
+        """Use this text from now on; empty: that of the file. Returns False, and changes nothing,
+        if the journal cannot be written now.
         """
         return await self._settings.set(SETTINGS[change], where, words or None)
 
     def receive(self, event: MemberChanged) -> None:
-        """Somebody joined or left. Never waits."""
+        """Handle a change of members. Never waits."""
         where, user, change = event.conversation, event.user_id, event.change
         if change == "joined" or (change == "left" and not event.how.startswith("kick")):
             if not self.words(where, change) or user in self._accounts or is_official_bot(user):
@@ -185,8 +187,8 @@ class Greetings:
     def _gather(self, where: Conversation, change: Change, user: int) -> None:
         now, batch = self._clock.monotonic(), self._batches.get((where, change))
         if batch is not None and user in batch.people:
-            # Twice the same news: a server that tells what it told before, or a frame that came
-            # twice.
+            # A second notice of the same change: servers repeat old notices after connecting, and
+            # may deliver a frame twice.
             if now < self._connected.get(where.platform_id, now) + LOGIN:
                 batch.repeated.add(user)
             return
@@ -216,18 +218,18 @@ class Greetings:
             told = MORE.format(self._tongue, names=told, count=len(people))
         if words == RUN:
             words = await self._found_words(where, change, told)
-        # One after the other, so that a name with {group} in it stays a name.
+        # Placeholders are filled one after the other, so that a name with {group} stays a name.
         group = self._group(where)
         said = told.join(
             part.replace("{group}", group).replace("{群}", group)
             for part in words.replace("{名字}", "{name}").split("{name}")
         )
         about = send_prefix_of_person(people[0]) if len(people) == 1 else ""
-        if self._may_speak(where):  # still: the model has taken its time
+        if self._may_speak(where):  # asked again: the model took its time
             self._postbox.remark(where, said, about=about)
 
     async def _found_words(self, where: Conversation, change: Change, names: str) -> str:
-        """The model's words about it; usual ones if it has none."""
+        """The model's text about the change; a fixed one if it returns none."""
         persona = self._persona(where)
         language = Language.ENGLISH if persona.language == "en" else self._tongue
         quoted = names.translate(INNER_QUOTES), self._group(where).translate(INNER_QUOTES)
@@ -245,7 +247,7 @@ class Greetings:
             logger.warning("no words for a greeting in %s: %r", where, error)
             found = ""
         found = errand_words(found, limit=MAX_SAID, names=persona.names)
-        # No template: braces of a model are braces.
+        # The model's text is no template, so its braces must not be filled.
         return found.replace("{", "(").replace("}", ")") or PLAIN[change].format(
             language, names="{name}"
         )
@@ -302,7 +304,7 @@ def _answering(greetings: Greetings, change: Change) -> Callable[[Asked], Awaita
 
 
 def _chosen(words: str) -> str:
-    """What is kept for these words; empty: as the file says."""
+    """The value that the setting stores for a text; empty: as the file says."""
     match words.casefold():
         case word if word in OFF_WORDS:
             return OFF

@@ -11,9 +11,9 @@ from bot.core.language import Bilingual
 class About:
     """One sentence about a setting in each language, at most 20 words, as Markdown.
 
-    `unit` is that of a number, or what a text must be if its type does not say so. `unset` says
-    what applies if the setting is not set and its default does not show it. `example` is a value
-    that loads. `see` is the page of docs/ that has more.
+    `unit` is the unit of a number, or the format of a text if its type does not show it. `unset`
+    says what applies if the setting is not set and its default does not show it. `example` is a
+    value that loads. `see` is the page of docs/ that has more.
     """
 
     en: str

@@ -1,4 +1,4 @@
-"""Reads the settings once, at the start: all problems are reported together, each under the name
+"""Reads the settings once, at the start. All problems are reported together, each under the name
 that was typed.
 """
 
@@ -21,7 +21,7 @@ from config.settings import DEFAULT_STORE, KNOWN, Settings
 from config.tables import field_complaint, key_names
 from frostagent.types.errors import ConfigError, Problem
 
-PROSE = {"SYSTEM_PROMPT"}  # may begin or end with any quotation mark
+PROSE = {"SYSTEM_PROMPT"}  # may begin or end with quotation marks
 SERVICE_FAMILIES = ("LLM_", "ONEBOT_", "UPSTREAM_", "BROKER_", "BOT_ROLE")
 
 
@@ -61,10 +61,10 @@ def load_settings(
     strangers = tuple(
         stranger
         for stranger in sources.strange_in_environment(environ, (*KNOWN, *keys))
-        if stranger.name not in told  # in .env and in the environment, as with `set -a; . .env`
+        if stranger.name not in told  # the same name in both, as after `set -a; . .env`
     )
     if found:
-        # a misspelt variable is the likely reason for a missing one
+        # a misspelt name is the likely reason for a missing variable
         raise ConfigError(
             *found,
             *hidden,
@@ -79,8 +79,7 @@ def load_settings(
 
 
 def read_store_url(*, environ: Mapping[str, str], env_file: Path | None) -> str:
-    """STORE_URL as it would be used, or its default, whatever else is wrong, because it may contain
-    a password.
+    """STORE_URL or its default, even if other settings are invalid.
 
     Raises ConfigError for an unreadable `.env`.
     """
@@ -90,9 +89,10 @@ def read_store_url(*, environ: Mapping[str, str], env_file: Path | None) -> str:
 
 
 def terminal_language(*, environ: Mapping[str, str], env_file: Path | None) -> Language:
-    """The language of commands: BOT_LANGUAGE, whatever else is wrong, else that of the system.
+    """The language of commands: BOT_LANGUAGE, even if other settings are invalid, else that of the
+    system.
 
-    A BOT_LANGUAGE that is neither `zh` nor `en` does not count here: reading the settings says so.
+    A BOT_LANGUAGE other than `zh` and `en` is ignored here; loading the settings reports it.
     """
     try:
         lines, _ = sources.read_legible_lines(env_file)
@@ -110,8 +110,8 @@ def terminal_language(*, environ: Mapping[str, str], env_file: Path | None) -> L
 
 
 def _system_locale(environ: Mapping[str, str]) -> str:
-    """The locale of messages, such as zh_CN.UTF-8; on Windows that of its own windows, unless a
-    variable says otherwise.
+    """The locale of messages, such as zh_CN.UTF-8; on Windows that of the system, unless a variable
+    sets one.
     """
     named = next(filter(None, map(environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
     if sys.platform == "win32" and not named:

@@ -1,5 +1,5 @@
-"""TOML files with rows under a [[table]]: groups (GROUPS_FILE, `docs/personas.md`) and subagents
-(SUBAGENTS_FILE, `docs/subagents.md`). Defines the fields of a row, and its problems.
+"""TOML files of rows under a [[table]]: groups (GROUPS_FILE, `docs/personas.md`) and subagents
+(SUBAGENTS_FILE, `docs/subagents.md`). Defines the fields of a row and reports problems.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ FIELD: Mapping[str, Phrase] = {
     "less_than_equal": Phrase("不能大于 {le}", "must be at most {le}"),
     "literal_error": Phrase("只能写 {expected}", "must be {expected}"),
 }
-"""What to say about a field, by pydantic's type of error."""
+"""The error text for each of pydantic's error types."""
 UNFIT = Phrase("写法不对", "is not written as it should be")
 SENTENCES = Phrase("{what}。{mend}", "{what}. {mend}")
 
 
 def read_rows(file: Path, table: str) -> tuple[list[Any], list[Bilingual]]:
-    """The rows under [[table]], unchecked, and the problems of the file itself."""
+    """The unchecked rows under [[table]], and the problems of the file itself."""
     shown = values.shown_path(file)
     try:
         data = tomllib.loads(file.read_text("utf-8-sig"))
@@ -97,7 +97,7 @@ def read_rows(file: Path, table: str) -> tuple[list[Any], list[Bilingual]]:
 
 
 def complaints(error: ValidationError) -> Iterator[Bilingual]:
-    """Each invalid field with its place; never its value."""
+    """Each invalid field with its place, but never its value."""
     for detail in error.errors(include_url=False, include_input=False):
         place = ".".join(str(part) for part in detail["loc"])
         message = field_complaint(detail)
@@ -105,7 +105,7 @@ def complaints(error: ValidationError) -> Iterator[Bilingual]:
 
 
 def field_complaint(detail: ErrorDetails) -> Bilingual:
-    """What is wrong with one field: never its value, unless a validator of ours repeats it."""
+    """The problem of one field. Contains no value, unless one of our validators repeats it."""
     context = detail.get("ctx", {})
     match context.get("error"):
         case values.Wrong() as wrong:
@@ -119,7 +119,7 @@ def field_complaint(detail: ErrorDetails) -> Bilingual:
 
 
 def _fact(fact: object) -> str:
-    """A limit, or the values that may be written."""
+    """A limit, or the allowed values."""
     text = f"{fact:.12g}" if isinstance(fact, float) else str(fact)
     return Bilingual(text, text.replace(" or ", " 或 "))
 
@@ -183,7 +183,7 @@ class GroupRow(BaseModel):
 def read_groups(
     file: Path | None, personas: Mapping[str, object]
 ) -> tuple[Mapping[int, GroupRow], tuple[Problem, ...]]:
-    """The valid rows by group, and the problems; `personas` are all by key."""
+    """The valid rows by group, and the problems. `personas` has all personas by key."""
     if file is None:
         return {}, ()
     rows, wrong = read_rows(file, GROUPS_TABLE)
@@ -244,7 +244,7 @@ def _check_tool(name: str) -> str:
 
 
 def _check_key(name: str) -> str:
-    # it may be a key, so it is not repeated
+    # the value may be a key, so it is not repeated
     if name and not (name.isascii() and name.isidentifier()):
         raise ValueError(
             Bilingual(
@@ -280,14 +280,14 @@ class SubagentRow(BaseModel):
 
     @property
     def is_coder(self) -> bool:
-        """Whether it replaces the built-in one."""
+        """Whether this row replaces the built-in Coder."""
         return self.name.casefold() == CODER.casefold()
 
 
 def read_subagents(
     file: Path | None, keys: Mapping[str, SecretStr]
 ) -> tuple[tuple[SubagentRow, ...], tuple[Problem, ...]]:
-    """The valid rows, and the problems; `keys` are the variables that may be named."""
+    """The valid rows, and the problems. `keys` are the variables that a row may name."""
     if file is None:
         return (), ()
     rows, wrong = read_rows(file, SUBAGENTS_TABLE)
@@ -312,7 +312,7 @@ def read_subagents(
 
 
 def key_names(file: Path | None) -> tuple[str, ...]:
-    """The variables that the file names, as far as it is readable."""
+    """The variables named in the file, as far as it can be read."""
     if file is None:
         return ()
     named = [

@@ -71,7 +71,7 @@ and run freely. "full": they run freely, whatever they do.
 """
 
 CONNECTING = 30.0  # seconds to connect and to list the tools
-CALLING = 60.0  # seconds for a call
+CALLING = 60.0  # seconds per call
 CHECKING = 30.0  # seconds between two checks of a server over HTTP
 COMING_BACK = 5.0  # seconds a call waits for a server that has lost its session
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds between attempts to connect
@@ -80,7 +80,7 @@ MOST_TOOLS = 200
 MOST_PAGES = 50
 MOST_REASONS = 20  # skipped tools whose reasons are listed
 LONGEST_RESULT = 100_000  # characters
-MOST_READ = 2 * LONGEST_RESULT  # characters that are examined
+MOST_READ = 2 * LONGEST_RESULT  # characters that are examined before cutting
 MOST_BLOCKS = 200
 MOST_PICTURES = 4
 LARGEST_PICTURE = 4 * 2**20  # bytes
@@ -227,7 +227,7 @@ class MCPServer:
                 await self._stay_connected()
         finally:
             self._runs -= 1
-            self._tried.clear()  # whoever comes next has to wait for the next try
+            self._tried.clear()  # the next run must wait for its own first attempt
             if not self._runs:
                 self._changes_over = False
                 self._be_away()

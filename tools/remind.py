@@ -1,4 +1,4 @@
-"""`remind`: what is to be said, or done, at another moment."""
+"""The tool `remind`: reminders and tasks for later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`subscribe`: tells a chat what is new in a feed."""
+"""The tool `subscribe`: reports new entries of a feed to a chat."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""An answer on the control socket: one line of JSON. The bot does not know the language of the
-terminal that asks, so the Chinese of each text that is in both languages stands beside the answer.
+"""Answers on the control socket: one line of JSON. The bot does not know the language of the asking
+terminal, so the Chinese version of each bilingual text is sent, too.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from typing import Any, Final
 from bot.core.language import Bilingual
 
 CHINESE: Final = "chinese"
-"""The key of all Chinese texts by their English; not part of the answer itself."""
+"""The key of a map from English texts to their Chinese versions; not part of the answer itself."""
 
 
 def encode(answer: Mapping[str, Any]) -> bytes:
-    """The answer as a line."""
+    """The answer as one line, with its newline."""
     both = {str(text): text.zh for text in _texts(answer) if isinstance(text, Bilingual)}
     data = {**answer, CHINESE: both} if both else answer
     return json.dumps(data, ensure_ascii=False).encode() + b"\n"
 
 
 def decode(line: bytes) -> object:
-    """What a line says, with the texts in both languages again. Raises ValueError."""
+    """The answer in a line, with its bilingual texts restored. Raises ValueError."""
     data = json.loads(line)
     both = data.pop(CHINESE, None) if isinstance(data, dict) else None
     if not isinstance(both, dict):

@@ -1,6 +1,6 @@
-"""A program that takes strangers' bytes apart (`adapters/media/confined.py`), seen from the bot:
-started when first needed, one piece of work at a time, killed if one takes too long, started again
-for the next. It ends by itself when it is idle.
+"""The bot's side of a program that parses untrusted files (`adapters/media/confined.py`). It is
+started when first needed, does one piece of work at a time, is killed if one takes too long, and
+exits when it is idle; the next piece of work starts it again.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from frostagent.types.errors import MediaError
 
 logger = logging.getLogger(__name__)
 
-IDLE = 60  # seconds after which the process ends: it takes about 40 MiB
-LAST = 2.0  # seconds until a killed process is gone
+IDLE = 60  # seconds after which the process exits; it takes about 40 MiB
+LAST = 2.0  # seconds to wait for a killed process
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a program does, in the words of errors: `unpacks pictures`, `unpacked`, `unpacking`."""
+    """The wording of errors: `unpacks pictures`, `unpacked`, `unpacking`."""
 
     does: str
     done: str
@@ -34,8 +34,8 @@ class Work:
 
 
 class ConfinedProcess:
-    """Has work done elsewhere. `command` is what is started; the times are in seconds: `seconds`
-    for one piece of work, the start of the process included, `patience` with those before it. An
+    """Does work in a child process, which `command` starts. `seconds` is the limit for one piece of
+    work including the start of the process, `patience` that including the wait for earlier ones. An
     answer has at most `max_answer` bytes.
     """
 
@@ -58,7 +58,7 @@ class ConfinedProcess:
 
     @property
     def pid(self) -> int | None:
-        """The process that is there now, if one is."""
+        """The running process's ID, if there is one."""
         running = self._running
         return (
             None
@@ -67,7 +67,9 @@ class ConfinedProcess:
         )
 
     async def ask(self, data: bytes) -> bytes:
-        """The answer to these bytes. Raises MediaError: it was refused, or took too long."""
+        """The program's answer to these bytes. Raises MediaError if it refuses them or takes too
+        long.
+        """
         try:
             async with asyncio.timeout(self._patience), self._turn:
                 return await self._answer(data)
@@ -77,14 +79,14 @@ class ConfinedProcess:
             ) from None
 
     async def aclose(self) -> None:
-        """End the process; the next work would start another."""
+        """End the process; the next piece of work would start another."""
         running, self._running = self._running, None
         if running is not None:
             await running.end()
 
     async def _answer(self, data: bytes) -> bytes:
         answer = await self._ask(data)
-        if answer is None:  # it had ended for want of work just as we asked
+        if answer is None:  # it was idle and exited just now
             answer = await self._ask(data)
         if answer is None:
             raise MediaError(f"the process that {self._work.does} does not stay")
@@ -94,8 +96,8 @@ class ConfinedProcess:
         return body
 
     async def _ask(self, data: bytes) -> tuple[int, bytes] | None:
-        """The process's answer; None where it ended of its own accord. Raises MediaError where it
-        did not.
+        """The process's answer; None if it exited normally instead. Raises MediaError if it crashed
+        or took too long.
         """
         is_well = False
         try:
@@ -112,9 +114,7 @@ class ConfinedProcess:
                 f"the process that {self._work.does} cannot be started ({error.strerror})"
             ) from error
         finally:
-            if (
-                not is_well
-            ):  # cancelled, too: what it is at would come in the place of the next answer
+            if not is_well:  # also if cancelled: its late answer would be taken for the next one
                 await self.aclose()
         if answer is None and (code := running.code) != 0:
             logger.warning("the process that %s ended over one (%s)", self._work.does, code)
@@ -131,18 +131,18 @@ class ConfinedProcess:
                 stderr=asyncio.subprocess.DEVNULL,
                 env=_environment(),
                 cwd=os.sep,
-                start_new_session=True,  # a Ctrl+C in the terminal is for the bot
+                start_new_session=True,  # Ctrl+C in the terminal is for the bot only
             )
         return self._running
 
 
 def command_of(module: str, *, idle: float) -> tuple[str, ...]:
-    """What starts a program of ours, which ends after so many idle seconds."""
+    """The command that starts one of our programs. It exits after `idle` seconds without work."""
     return (sys.executable, "-P", "-m", module, str(idle), str(os.getpid()))
 
 
 def _environment() -> dict[str, str]:
-    """Where our modules are, and nothing else: no key, no token, no proxy."""
+    """The path of our modules and nothing else: no key, no token, no proxy."""
     places = (str(Path(place).absolute()) for place in sys.path)
     needed = {
         "PYTHONPATH": os.pathsep.join(places),
@@ -155,7 +155,9 @@ def _environment() -> dict[str, str]:
 
 
 class _Running(asyncio.SubprocessProtocol):
-    """A process that was started. `is_over` as soon as it ended or stopped listening."""
+    """A started process. `is_over` becomes true once it exits, closes a pipe or breaks the
+    protocol.
+    """
 
     def __init__(self, max_answer: int) -> None:
         self.is_over = False
@@ -168,11 +170,11 @@ class _Running(asyncio.SubprocessProtocol):
 
     @property
     def code(self) -> int | None:
-        """Its exit code, negative for a signal; None where it is not known."""
+        """The exit code, negative for a signal; None if unknown."""
         return None if self.transport is None else self.transport.get_returncode()
 
     async def ask(self, data: bytes) -> tuple[int, bytes] | None:
-        """Its answer to these bytes; None where it ended instead."""
+        """The answer to these bytes; None if the process ended instead."""
         pipe = cast(
             "asyncio.WriteTransport", self.transport and self.transport.get_pipe_transport(0)
         )
@@ -185,11 +187,11 @@ class _Running(asyncio.SubprocessProtocol):
         return answer
 
     async def end(self) -> None:
-        """Kill it, and wait until it is gone, so that nothing is left of it."""
+        """Kill the process and wait up to LAST seconds for its end."""
         if self.transport is None:
             return
-        # What ends by itself is let: asyncio's `kill` may reap it, and then nobody knows how it
-        # ended.
+        # A process that is exiting is left alone: asyncio's `kill` may reap it, and its exit code
+        # would be lost.
         if not (self._is_leaving and await self._is_gone()):
             with suppress(ProcessLookupError):
                 self.transport.kill()
@@ -207,7 +209,7 @@ class _Running(asyncio.SubprocessProtocol):
             return None
         kind, size = ANSWER.unpack_from(self._data)
         whole = ANSWER.size + size
-        if size > self._max_answer:  # it is not itself any more
+        if size > self._max_answer:  # the process no longer follows the protocol
             self.is_over = True
         if self.is_over or len(self._data) < whole:
             return None
@@ -220,7 +222,7 @@ class _Running(asyncio.SubprocessProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(
             "asyncio.SubprocessTransport", transport
-        )  # uvloop's own is no subclass
+        )  # uvloop's class is not a subclass
 
     def pipe_data_received(self, _fd: int, data: bytes) -> None:
         self._data += data

@@ -1,5 +1,5 @@
-"""The frames between the bot and a program that takes strangers' bytes apart: length and bytes;
-kind, length and answer.
+"""The frames between the bot and a program that parses untrusted files. Request: length, bytes.
+Answer: kind, length, bytes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""HTML -> title, author, date and text with headings. Runs in the reader's process alone.
+"""HTML -> title, author, date and text with headings. Used only in the reader's process.
 
-The main part is found as readability does: paragraphs lend their length to what they stand in.
-Invisible text (`hidden`, `display:none`) and what is no text (navigation, forms, scripts) is left
-out: that is where pages hide instructions for models.
+The main part is found as Readability does it: each paragraph adds its length to the score of the
+blocks around it. Invisible text (`hidden`, `display:none`), in which pages hide instructions for
+models, and elements that are not text (navigation, forms, scripts) are left out.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ BLOCKS: Final = frozenset(
 CELLS: Final = frozenset({"td", "th"})
 MOST_NODES: Final = 400_000
 DEEPEST: Final = 2_000
-SHORTEST_PARAGRAPH: Final = 25  # characters that count as prose
-LINKED: Final = 0.6  # of a paragraph's letters in links: a list of links
-ENOUGH: Final = 0.4  # of a page's prose that the main part must hold
-BARE: Final = 200  # characters: a page with less that has scripts shows its text by them
+SHORTEST_PARAGRAPH: Final = 25  # characters of a paragraph that counts as prose
+LINKED: Final = 0.6  # share of a paragraph's letters in links that makes it a list of links
+ENOUGH: Final = 0.4  # share of a page's prose that the main part must hold
+BARE: Final = 200  # characters; a page with fewer, and scripts, is written by its scripts
 META_CHARSET: Final = re.compile(
     rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w-]{1,40})", re.IGNORECASE
 )
@@ -61,7 +61,7 @@ NAMES_OF_DATE: Final = (
 
 
 def read_html(data: bytes, charset: str = "") -> Document:
-    """What a page says. Raises MediaError: it has no text, or only by JavaScript."""
+    """Parse a page. Raises MediaError if it has no text, or only by JavaScript."""
     if not charset and (found := META_CHARSET.search(data[:4096])):
         charset = found[1].decode("ascii", "replace")
     tree: Any = import_module("selectolax.lexbor").LexborHTMLParser(as_text(data, charset))
@@ -100,7 +100,7 @@ def read_html(data: bytes, charset: str = "") -> Document:
     )
 
 
-# --- what it says of itself -----------------------------------------------------------------------
+# --- metadata -------------------------------------------------------------------------------------
 
 
 def _first(meta: dict[str, str], names: tuple[str, ...]) -> str:
@@ -121,7 +121,7 @@ def _time(tree: Any) -> str:
 
 
 def _structured(tree: Any) -> dict[str, str]:
-    """Author and date as the page's JSON-LD says."""
+    """Author and date from the page's JSON-LD."""
     found: dict[str, str] = {}
     for script in tree.css("script[type='application/ld+json']")[:5]:
         try:
@@ -139,18 +139,18 @@ def _structured(tree: Any) -> dict[str, str]:
 
 
 def _needs_script(tree: Any) -> bool:
-    """Whether the page says or shows that a script writes it."""
+    """Whether the page says, or its content shows, that it needs JavaScript."""
     said = " ".join(node.text()[:500] for node in tree.css("noscript")[:10])
     is_root = tree.css_first("#root, #app, #__next, #__nuxt, app-root") is not None
     return bool(NEEDS_SCRIPT.search(said)) or (is_root and bool(tree.css("script[src]")))
 
 
-# --- its text -------------------------------------------------------------------------------------
+# --- text -----------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class _Line:
-    """A block's own text, with the places of the blocks that it stands in."""
+    """A block's own text, and the indexes of the blocks around it."""
 
     tag: str
     within: tuple[int, ...]
@@ -166,11 +166,11 @@ class _Line:
 
 
 def _outline(body: Any) -> list[_Line]:
-    """The blocks of a page with text of their own, in order. No recursion: pages nest as deep as
-    they like. Raises MediaError for one that is too large or too deep.
+    """The blocks of a page that have text of their own, in order. Not recursive, because pages may
+    nest to any depth. Raises MediaError if the page is too large or too deep.
     """
     lines: list[_Line] = []
-    blocks: list[tuple[int, str]] = [(0, "body")]  # those that are open: their place and tag
+    blocks: list[tuple[int, str]] = [(0, "body")]  # open blocks: index and tag
     line = _Line("body", (0,))
     links, number, depth, node = 0, 0, 0, body.child
     while node is not None:
@@ -212,7 +212,7 @@ def _outline(body: Any) -> list[_Line]:
 
 
 def _lines(outline: list[_Line]) -> Iterator[str]:
-    """The paragraphs of the main part, headings marked, the cells of a row in one line."""
+    """The paragraphs of the main part, with headings marked and each table row as one line."""
     row: list[str] = []
     row_place = 0
     for line in _main_part(outline):
@@ -231,8 +231,8 @@ def _lines(outline: list[_Line]) -> Iterator[str]:
 
 
 def _main_part(outline: list[_Line]) -> list[_Line]:
-    """The lines in the block that holds most prose, if it holds enough of the page's; else all but
-    the lists of links.
+    """The lines of the block that holds most prose, if that is enough of the page's; else all lines
+    but lists of links.
     """
     scores: dict[int, float] = {}
     prose = 0

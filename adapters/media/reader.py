@@ -1,8 +1,8 @@
-"""The program that strangers' documents are read by: `python -m adapters.media.reader`.
+"""The program that parses untrusted documents: `python -m adapters.media.reader`.
 
-`adapters/media/confined.py` says how it lives; the bot's side of it is
-`adapters/media/reader_process.py`. Work is what its server says it is (`text/html; charset=gbk`), a
-line, and the document; the answer is a `Document` as JSON.
+`adapters/media/confined.py` describes its life; `adapters/media/reader_process.py` is the bot's
+side. A piece of work is the document's media type as its server states it (`text/html;
+charset=gbk`), a newline, and the document; the answer is a `Document` as JSON.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NUL = b"\0"
 
 
 def read(work: bytes) -> bytes:
-    """The document in these bytes. Raises MediaError."""
+    """Parse one piece of work. Raises MediaError."""
     told, _, data = work.partition(b"\n")
     try:
         return json.encode(read_document(data, told.decode("utf-8", "replace")))
@@ -42,13 +42,13 @@ def read(work: bytes) -> bytes:
         raise MediaError("it takes too much memory to read") from error
     except ImportError as error:
         raise MediaError("the library that reads it is not installed") from error
-    # Readers raise whatever they stumble over.
+    # Parsers raise any kind of exception on foreign input.
     except Exception as error:
         raise MediaError("it is damaged and cannot be read") from error
 
 
 def read_document(data: bytes, told: str = "") -> Document:
-    """What a document says; `told` is what its server says it is. Raises MediaError."""
+    """Parse a document; `told` is its media type as its server states it. Raises MediaError."""
     if not data.strip():
         raise MediaError("it is empty")
     found = CHARSET.search(told)
@@ -69,7 +69,6 @@ def read_document(data: bytes, told: str = "") -> Document:
 
 
 def main() -> None:
-    """Read each document."""
     confined.main(read, memory=MEMORY, cpu=CPU)
 
 

@@ -1,6 +1,6 @@
-"""The process that reads documents (`adapters/media/reader.py`), seen from the bot.
+"""The bot's side of the process that parses documents (`adapters/media/reader.py`).
 
-Invariant: nothing of a stranger's document is looked at in the bot's own process.
+Invariant: the bot's own process never parses an untrusted document.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from bot.core.documents import Document
 from frostagent.types.errors import MediaError, ToolFailed
 
 SECONDS: Final = 8.0  # for one document
-PATIENCE: Final = 20.0  # seconds for one document with those before it
-MAX_ANSWER: Final = 4 * 2**20  # bytes: 200,000 characters as JSON, and room
+PATIENCE: Final = 20.0  # seconds for one document, including the wait for earlier ones
+MAX_ANSWER: Final = 4 * 2**20  # bytes: 200,000 characters as JSON, with a margin
 
 PROGRAM = "adapters.media.reader"
 READING = Work("reads documents", "read", "reading")
 
 
 class ReaderProcess:
-    """Fits `bot.core.ports.Documents`. `command` is what is started; the times are in seconds."""
+    """Fits `bot.core.ports.Documents`. `command` starts the process; the times are in seconds."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class ReaderProcess:
 
     @property
     def pid(self) -> int | None:
-        """The process that is there now, if one is."""
+        """The running process's ID, if there is one."""
         return self._process.pid
 
     async def read(self, data: bytes, *, told: str = "") -> Document:

@@ -43,8 +43,8 @@ from adapters.offline.question import (
 from adapters.offline.reminders import Reminding, read_reminding
 
 DEMO_PICTURE = "demo.png"
-READ = 2  # pages of a search
-PASSAGE = 120  # characters of a page that are said
+READ = 2  # pages read after a search
+PASSAGE = 120  # characters of a page that are quoted
 RESULT = re.compile(r"^url: (\S+)$", re.MULTILINE)
 LINE = re.compile(r"^text: (.+)$", re.MULTILINE)
 
@@ -96,7 +96,7 @@ def _as_coder(question: DemoQuestion, messages: Sequence[Json]) -> str:
 
 
 def _passage(page: str) -> str:
-    """The first prose of what `read_page` told."""
+    """The first prose in a result of `read_page`."""
     lines = page.partition("\ntext:\n")[2].splitlines()
     prose = [line.strip() for line in lines if not line.strip().startswith(("#", "…", "[page"))]
     return next((line for line in prose if len(line) > 12), "".join(prose[:1]))[:PASSAGE]
@@ -187,7 +187,7 @@ class _Mind:
         return Thought(calls=calls)
 
     def look_up(self, calls: tuple[DemoCall, ...], what: Phrase) -> Thought:
-        """Make all calls at once, then pass on the results, a line each."""
+        """Make all calls at once, then report their results, one a line."""
         results = self.results_of(calls[0].name)
         if not results:
             return self.call(*calls)
@@ -198,13 +198,13 @@ class _Mind:
         )
 
     def pass_on(self, call: DemoCall, phrase: Phrase) -> Thought:
-        """Call one tool, then pass on its result."""
+        """Call one tool, then report its result."""
         if results := self.results_of(call.name):
             return self.conclude(results[-1], phrase, phrases.NOT_OPENED)
         return self.call(call)
 
     def remind(self, wanted: Reminding | None) -> Thought:
-        """Have it set, listed or cancelled, and pass on what was understood."""
+        """Create, list or cancel a reminder, then report the result."""
         if wanted is None or (wanted.action == "create" and not (wanted.when or wanted.rule)):
             return self.say(phrases.WHEN)
         if results := self.results_of("remind"):
@@ -217,7 +217,7 @@ class _Mind:
         return self.call(DemoCall("remind", {"action": wanted.action, **given}))
 
     def read(self, url: str) -> Thought:
-        """Read the page, and say how it begins."""
+        """Read the page, then quote its beginning."""
         if results := self.results_of("read_page"):
             if results[-1].failed:
                 return self.say(
@@ -227,7 +227,7 @@ class _Mind:
         return self.call(DemoCall("read_page", {"url": url}))
 
     def search(self, words: str) -> Thought:
-        """Search, read the first two pages if it can, and say what they say, with their urls."""
+        """Search, read the first two pages if possible, and quote them with their URLs."""
         if not (searched := self.results_of("search_web")):
             return self.call(DemoCall("search_web", {"query": words}))
         if searched[-1].failed:
@@ -252,7 +252,9 @@ class _Mind:
         )
 
     def ask_coder(self, task: str) -> Thought:
-        """Announce Coder, ask it, pass on its answer: a step each, so the text is out first."""
+        """Announce Coder, ask it and report its answer, in separate steps, so that the announcement
+        is sent first.
+        """
         if results := self.results_of("use_subagent"):
             return self.conclude(results[-1], phrases.CODER_SAID, phrases.CODER_FAILED)
         if {"send_message", "use_subagent"} <= self.tools and not self.results_of("send_message"):

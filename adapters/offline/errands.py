@@ -1,5 +1,5 @@
-"""Does the errands of a group's life as the demo model: each is known by the mark with which its
-instructions begin. Pure.
+"""The demo model's answers to errands (`bot/budget/errands.py`). An errand is recognised by the
+mark at the beginning of its instructions. Pure.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ CLOSED: Final = re.compile(
     re.IGNORECASE,
 )
 AT: Final = re.compile(r"@\S")
-MAX_WORDS: Final = 60  # characters of what somebody said last
+MAX_WORDS: Final = 60  # characters of a person's last message
 MAX_PEOPLE: Final = 6
 
 
 def do_errand(messages: Sequence[Json]) -> str:
-    """The answer to an errand; empty if the messages are none."""
+    """The answer to an errand; empty if the messages are not one."""
     system = "".join(read_text(one) for one in messages if one.get("role") == "system")
     asked = "\n".join(read_text(one) for one in messages if one.get("role") == "user")
     for mark, (errand, language) in ERRANDS.items():
@@ -42,7 +42,7 @@ def do_errand(messages: Sequence[Json]) -> str:
 
 
 def _recap(asked: str, language: Language) -> str:
-    """Who said how much, and what last."""
+    """Each person's number of messages and last words."""
     if notes := NOTE.findall(asked):
         return "\n".join(notes)
     said: dict[str, list[str]] = {}
@@ -56,7 +56,7 @@ def _recap(asked: str, language: Language) -> str:
 
 
 def _greet(asked: str, language: Language) -> str:
-    """One sentence about who joined or left."""
+    """A sentence about people who joined or left."""
     news = GREETED.search(asked)
     names = news["names"] if news else ""
     if language == "zh":
@@ -73,7 +73,7 @@ def _poked(_asked: str, language: Language) -> str:
 
 
 def _judge(asked: str, _language: Language) -> str:
-    """A high number if the last lines ask everybody, and nobody has answered."""
+    """A high rating if the last lines ask everyone and have no answer yet."""
     lines = [line["text"] for line in LINE.finditer(LATEST.split(asked)[-1])]
     last = lines[-1] if lines else ""
     if any(map(CLOSED.search, lines)):
@@ -97,4 +97,4 @@ ERRANDS: Final[Mapping[str, tuple[Callable[[str, Language], str], Language]]] = 
     "[招呼]": (_greet, "zh"),
     "[Greeting]": (_greet, "en"),
 }
-"""What is done for instructions with this mark, and in which language."""
+"""By their marks: the function that answers, and its language."""

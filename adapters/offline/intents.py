@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from adapters.offline.reminders import read_reminding
 
-# --- what stands around a name --------------------------------------------------------------------
+# --- words around a name --------------------------------------------------------------------------
 
 PUNCTUATION = r"[\s,，.。!！?？:：;；、~～…《》〈〉「」“”\"'‘’]"
 TIMES = (
@@ -21,7 +21,7 @@ ASKING = (
     "查一下|查一查|查询|查查|查看|查|看看|看一下|搜一下|说说|一下|那么|那|你好|您好|嗨|hello|hi|hey"
 )
 BEFORE_CITY = re.compile(f"^(?:{PUNCTUATION}|{ASKING}|{TIMES}|我在|在)+", re.IGNORECASE)
-# no days here: 明日方舟 is a game
+# no word for a day is stripped here: 明日方舟 is a game
 BEFORE_GAME = re.compile(f"^(?:{PUNCTUATION}|{ASKING}|现在|当前|目前|最新的?|游戏)+", re.IGNORECASE)
 AFTER_CITY = re.compile(
     f"(?:{PUNCTUATION}|{TIMES}|的|会不会|有没有|是不是|会|有|要|怎么样|怎样|如何|好不好|好吗|是多少|多少|吗|呢|吧)++$"
@@ -107,7 +107,7 @@ def asks_for_weather(text: str) -> bool:
 
 
 def find_cities(text: str) -> tuple[str, ...]:
-    """The places named, as written, at most four."""
+    """The cities named, as written, at most four."""
     found = _chinese_place(text) if CHINESE_WEATHER.search(text) else _english_place(text)
     cities = dict.fromkeys(
         name for city in BETWEEN.split(found) if (name := city.strip()) and name not in NO_CITY
@@ -164,13 +164,13 @@ SEARCHED = re.compile(
 
 
 def find_link(text: str) -> str:
-    """The first url in the words, empty if there is none."""
+    """The first URL in the text; empty if there is none."""
     found = LINK.search(text)
     return found[0].rstrip(".,;:!?)]}'\"") if found else ""
 
 
 def find_search(text: str) -> str:
-    """What is to be searched for on the web; empty if nothing is."""
+    """The query if a web search is wanted; else empty."""
     found = SEARCHED.search(text[:MAX_QUESTION])
     words = next(filter(None, found.groups()), "") if found else ""
     return re.sub(r"[\s。.!！?？吧]+$", "", words)
@@ -226,7 +226,7 @@ class Recap:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """Wants an image, file, voice message or forward opened."""
+    """Wants an attachment opened: image, file, voice message or forward."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +246,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Reminder:
-    """A reminder is wanted, or something about one."""
+    """Wants something done with reminders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +271,7 @@ Intent: TypeAlias = (
     | Other
 )
 
-MAX_QUESTION = 400  # characters of a question that are read
+MAX_QUESTION = 400  # characters of a question; the rest is ignored
 
 
 def recognise(question: str) -> Intent:

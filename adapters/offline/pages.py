@@ -1,4 +1,4 @@
-"""The pages of the demo's web, of our own making: title, day and text by url."""
+"""The pages of the demo's web, written for it: title, date and text by URL."""
 
 from __future__ import annotations
 

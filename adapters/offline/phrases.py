@@ -1,4 +1,6 @@
-"""The demo's texts in Chinese and English, texts for tool failures, and Coder's sample programs."""
+"""The demo's texts in Chinese and English, its texts for tool failures, and Coder's sample
+programs.
+"""
 
 from __future__ import annotations
 

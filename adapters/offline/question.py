@@ -28,16 +28,15 @@ ERROR = re.compile(r"error\b", re.IGNORECASE)
 CODE = re.compile(r"\[([A-Z][A-Z_]+)\]\s*$")
 OF_RESULTS = "(pictures from the results of: "  # the beginning of a message with images from tools
 SIZES = re.compile(rb"\xff[\xc0-\xc3]..\x08(..)(..)", re.DOTALL)
-JPEG_HEAD = 16_384  # base64 characters of an image that include a JPEG's size
+JPEG_HEAD = 16_384  # base64 characters that contain a JPEG's size
 
 
 @dataclass(frozen=True, slots=True)
 class DemoQuestion:
-    """The words asked, without mentions; empty if there are none. `handle` is the short name of the
-    latest thing around it that can be looked at, as in `[图片 i7]`; empty if there is none.
-    `pictures` are those that were shown with it and by tools since, each by its width and height in
-    pixels; 0 and 0 if the demo cannot tell. `today` is the date that the prompt tells, as
-    2026-03-14; empty if it tells none.
+    """The question's text without mentions; empty if there is none. `handle` is the short name of
+    the latest attachment around it, as in `[图片 i7]`; empty if there is none. `pictures` are the
+    sizes in pixels (width, height; 0 if unknown) of the images shown with the question and by tools
+    since. `today` is the date in the prompt, as 2026-03-14; empty if there is none.
     """
 
     text: str

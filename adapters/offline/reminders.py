@@ -1,6 +1,4 @@
-"""Reads `明天八点提醒我交作业` and `remind me in 10 minutes to stretch`: when, how often, and what.
-Pure.
-"""
+"""Parses `明天八点提醒我交作业` and `remind me at 8 to stretch`: when, how often, what. Pure."""
 
 from __future__ import annotations
 
@@ -64,8 +62,9 @@ EDGES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Reminding:
-    """What is wanted of reminders: `create` one (`words`, and `when` or `rule`, as the tool takes
-    them; both empty where no time was understood), `list` them, or `cancel` that of a `number`.
+    """What to do with reminders: `create` one (with `words`, and `when` or `rule` in the tool's
+    format; both empty if no time was understood), `list` them, or `cancel` the one with this
+    `number`.
     """
 
     action: str
@@ -76,7 +75,7 @@ class Reminding:
 
 
 def read_reminding(text: str, today: str = "") -> Reminding | None:
-    """What these words want of reminders; None if nothing. `today` is a date as 2026-03-14."""
+    """What the text wants done with reminders; None if nothing. `today` is a date as 2026-03-14."""
     if found := CANCELLED.search(text):
         return Reminding("cancel", number=found[1].upper())
     if LISTED.search(text):
@@ -93,7 +92,7 @@ def read_reminding(text: str, today: str = "") -> Reminding | None:
             return Reminding("create", _rest(text, found), rule=f"every {count} {unit}")
     daily = DAILY.search(text)
     clock = ENGLISH_AT.search(text) or AT.search(text)
-    if clock is None:  # to be called something needs no time
+    if clock is None:  # without a time, 叫我 is about a name
         return Reminding("create", _rest(text)) if NAMED.search(text) else None
     hour, minute = _clock(clock, text)
     words = _rest(text, *filter(None, [daily, clock]))
@@ -152,7 +151,7 @@ def _weekday(found: re.Match[str]) -> str:
 
 
 def _rest(text: str, *times: re.Match[str]) -> str:
-    """What is left to be said without the times."""
+    """The reminder's words: the text without its times."""
     for found in sorted(times, key=lambda one: one.start(), reverse=True):
         text = f"{text[: found.start()]} {text[found.end() :]}"
     text = " ".join(AROUND.sub(" ", text).split())

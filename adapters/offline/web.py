@@ -1,5 +1,5 @@
-"""The demo's web behind HTTP on loopback: a search as SearXNG answers it, and the pages it finds,
-whose hosts end in `.example`.
+"""The demo's web over HTTP on loopback: a search service like SearXNG, and the pages it finds, on
+hosts that end in `.example`.
 
 async with OfflineWeb() as web:
     ...  # SEARCH_URL = web.url, TOOLS_MIRRORS with web.mirrors
@@ -27,8 +27,8 @@ SITE = re.compile(r"\bsite:(\S+)")
 
 @dataclass(frozen=True, slots=True)
 class DemoPage:
-    """A page: its paragraphs, of which those that begin with `#` are headings; or else its whole
-    `body`, of a `kind`, with a `status` or a `location` that it leads to.
+    """A page. `text` has a paragraph a line; one that begins with `#` is a heading. `body` replaces
+    it with raw bytes of media type `kind`. `status` and `location` make errors and redirects.
     """
 
     title: str = ""
@@ -41,7 +41,7 @@ class DemoPage:
 
     @property
     def content(self) -> bytes:
-        """What its server sends."""
+        """The response body."""
         if self.body or not self.text:
             return self.body
         blocks = "".join(map(_block, filter(None, self.text.split("\n"))))
@@ -58,15 +58,14 @@ def _block(line: str) -> str:
 
 
 def demo_pages() -> dict[str, DemoPage]:
-    """The pages of the demo, by their urls."""
+    """The demo's pages by URL."""
     return {url: DemoPage(title, text, date) for url, (title, date, text) in PAGES.items()}
 
 
 class OfflineWeb:
-    """A server that stands in for a search service and for the hosts of some pages; it lives as
-    long as its `async with`.
+    """A server that replaces a search service and the hosts of some pages, within its `async with`.
 
-    `asked` are the queries and urls that it was asked for.
+    `asked` records the queries and URLs it received.
     """
 
     def __init__(self, pages: Mapping[str, DemoPage] | None = None) -> None:
@@ -80,7 +79,7 @@ class OfflineWeb:
 
     @property
     def mirrors(self) -> dict[str, str]:
-        """What stands in for each host."""
+        """The replacement of each host, as TOOLS_MIRRORS takes it."""
         hosts = {urlsplit(url).hostname or "" for url in self._pages}
         return {host: f"{self.url}/{host}" for host in sorted(hosts)}
 
@@ -117,7 +116,7 @@ class OfflineWeb:
         return web.json_response({"query": query, "results": results, "unresponsive_engines": []})
 
     def _found(self, query: str) -> list[tuple[str, DemoPage]]:
-        """The pages that share most with the query, best first."""
+        """The pages that best match the query, best first."""
         site = SITE.search(query)
         words = _words(SITE.sub("", query))
         scored = [

@@ -1,10 +1,10 @@
-"""Friend requests, group invites and people who ask to join a group of the bot's, each with a
-number such as `R3`: owners are asked, and their decision is sent to QQ. About such an applicant the
-rules of GROUPS_FILE may decide, or an admin in the group.
+"""Friend requests, group invites and requests to join a group of the bot's, each with a number such
+as `R3`. Owners decide, and their decision is sent to QQ. The rules of GROUPS_FILE may decide about
+people who ask to join a group, and so may the group's admins there.
 
 Requests survive a restart as settings of their conversations. A decision is recorded before it is
-sent, so that none is sent twice; if the process ends in between, owners are told that the outcome
-is unknown.
+sent, so that it is never sent twice; if the process ends in between, owners are informed that the
+outcome is unknown.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ from frostagent.types.ports import Clock
 logger = logging.getLogger(__name__)
 
 SETTING = "petition"
-APPLICANT = "applicant"  # the setting of people who want to join
+APPLICANT = "applicant"  # the setting for people who ask to join a group
 SETTINGS = (SETTING, APPLICANT)
 DAYS = 7  # after which a request expires: QQ forgets older ones
 MAX_OPEN = 20
 MAX_OPEN_EACH = 3  # invites of one person, so that owners are not flooded
 MAX_PAST = 200  # answered requests whose flags are remembered: some servers repeat them
-LOOK = 2.0  # seconds between two attempts to read
+LOOK = 2.0  # seconds between two attempts to read the requests
 
 MAX_COMMENT = 80  # characters
 
@@ -131,7 +131,7 @@ NUMBERED = re.compile(r"#R([0-9]{1,9}) ")
 
 
 class JoinRequestStore:
-    """Keeps and numbers the open requests, also over restarts; at most one per conversation."""
+    """Numbers and stores the open requests, which survive restarts; one per conversation."""
 
     def __init__(self, *, store: Store, choices: Choices, clock: Clock) -> None:
         self._store = store
@@ -142,8 +142,8 @@ class JoinRequestStore:
         self.open: dict[int, JoinRequest] = {}
 
     async def restore(self) -> tuple[JoinRequest, ...] | None:
-        """Load the requests of an earlier process. Returns, and closes, those answered there with
-        unknown outcome; None if they cannot be read yet.
+        """Load the requests of an earlier process. Returns, and closes, those whose decision may
+        not have been sent; None if they cannot be read yet.
         """
         stored = [(name, await self._choices.settings(name)) for name in SETTINGS]
         kept = [
@@ -168,7 +168,7 @@ class JoinRequestStore:
         return tuple(doubtful)
 
     def is_known(self, request: JoinRequest) -> bool:
-        """Whether it is already open or answered: some servers repeat requests."""
+        """Whether the request is already open or answered: some servers repeat requests."""
         before = self._before(request)
         is_open = before is not None and before.flag == request.flag
         return is_open or (request.account, request.flag) in self._past
@@ -185,7 +185,9 @@ class JoinRequestStore:
         return len(others) < MAX_OPEN and len(theirs) < MAX_OPEN_EACH
 
     async def add(self, request: JoinRequest) -> JoinRequest:
-        """Open it, replacing an earlier one of its conversation. Returns it with its number."""
+        """Open the request; it replaces an earlier one of its conversation. Returns it with its
+        number.
+        """
         if (before := self._before(request)) is not None:
             del self.open[before.number]
         request = replace(request, number=next(self._numbers))
@@ -194,23 +196,23 @@ class JoinRequestStore:
         return request
 
     async def answer(self, request: JoinRequest) -> bool:
-        """Record that an answer is about to be sent. False if that cannot be written now."""
+        """Record that an answer is about to be sent. False if the journal cannot be written now."""
         return await self._write(request, codec.write(replace(request, answered=True)))
 
     async def wait(self, request: JoinRequest) -> None:
-        """Record that no answer was sent: it stays open."""
-        if request.number in self.open:  # else its person was erased meanwhile
+        """Record that no answer was sent: the request stays open."""
+        if request.number in self.open:  # else the person was erased meanwhile
             await self._write(request, codec.write(request))
 
     async def end(self, request: JoinRequest, *, again: bool = False) -> None:
-        """It is no longer kept; it may be asked `again` if nothing was decided."""
+        """Close the request. With `again`, when nothing was decided, it may be asked again."""
         self.open.pop(request.number, None)
         if not again:
             self._past[request.account, request.flag] = None
         await self._write(request, "")
 
     def forget(self, note: SubjectErased) -> None:
-        """Drop the requests of this person, or into this group."""
+        """Drop the requests of an erased person or group."""
         for one in tuple(self.open.values()):
             if one.user_id == note.user or 0 != one.group_id == note.group:
                 del self.open[one.number]
@@ -227,7 +229,7 @@ class JoinRequestStore:
         return next(same, None)
 
     def note(self, request: JoinRequest, *, by: str, outcome: str) -> None:
-        """Keep in the audit log what was decided about an applicant; the log names them."""
+        """Record in the audit log what was decided about an applicant; only that log names them."""
         group = Conversation(request.account, "group", request.group_id)
         audited = Audited(
             at=self._clock.now(),
@@ -244,12 +246,12 @@ class JoinRequestStore:
 
 
 def _name(request: JoinRequest) -> str:
-    """The setting under which it is kept. Applicants have room of their own."""
+    """The setting that stores the request. Applicants have their own, with its own limit."""
     return APPLICANT if request.kind == "apply" else SETTING
 
 
 def _read(value: str) -> JoinRequest | None:
-    """The stored request; None if its format is no longer readable."""
+    """None if the stored format is no longer readable."""
     try:
         request: JoinRequest = codec.read(JoinRequest, value)
     except codec.Unreadable:
@@ -263,10 +265,10 @@ _Tell: TypeAlias = Callable[[Settled], object]
 
 
 class Applicants(Struct, frozen=True, kw_only=True):
-    """How people are treated who ask to join a group. `rules_of` are those of a group, for which
-    nobody is asked; without one that fits, owners are asked if `asks_owners`, and then the admins
-    of the group, in the group, if `asks_admins`. `may_act` says whether the bot does anything in a
-    group, `may_speak` whether it may say there what nobody asked for.
+    """How requests to join a group are decided. `rules_of` gives a group's rules; if one fits, it
+    decides. Otherwise owners are asked if `asks_owners`, and then also the group's admins, in the
+    group, if `asks_admins`. `may_act` says whether the bot does anything in a group, `may_speak`
+    whether it may speak there unasked.
     """
 
     blocked: Collection[int] = ()
@@ -325,7 +327,7 @@ class JoinRequests:
     # --- new requests -------------------------------------------------------------------------
 
     def receive(self, event: Requested) -> None:
-        """Take a request; never waits."""
+        """Queue a request. Never waits."""
         applies = event.kind == "group" and event.sub_type != "invite"
         request = JoinRequest(
             account=event.self_id,
@@ -344,7 +346,9 @@ class JoinRequests:
             self._queue.put(partial(self._ask, request))
 
     def joined(self, group: Conversation, user_id: int) -> None:
-        """Somebody joined: whoever let them in, nothing is left to decide."""
+        """Close the request of a person who has joined the group, whether or not the bot let them
+        in.
+        """
         if any(self._is_theirs(one, group, user_id) for one in self.open):
             self._queue.put(partial(self._end_joined, group, user_id))
 
@@ -360,7 +364,7 @@ class JoinRequests:
         return request.kind == "apply" and theirs == (group.platform_id, group.session_id, user_id)
 
     async def _judge_applicant(self, request: JoinRequest) -> None:
-        """Decide by the rules of the group, else ask."""
+        """Decide by the group's rules; if none fits, ask."""
         group, who = Conversation(request.account, "group", request.group_id), request.user_id
         applicants, store = self._applicants, self._request_store
         if who in applicants.blocked or store.is_known(request) or not applicants.may_act(group):
@@ -372,7 +376,7 @@ class JoinRequests:
             )
             if settled.kind not in ("busy", "offline"):
                 return
-            await store.end(request, again=True)  # nothing was sent: somebody has to decide
+            await store.end(request, again=True)  # nothing was sent: ask
         asks_here = applicants.asks_admins and applicants.may_speak(group)
         if not applicants.asks_owners or not (self._owners or asks_here):
             logger.info("%d wants to join %s: left to its admins", who, group)
@@ -385,8 +389,8 @@ class JoinRequests:
                 self._postbox.remark(group, request_here(request, tongue=self._tongue))
 
     def take_admin_reply(self, message: MessageReceived) -> bool:
-        """Handle the message if an admin of a group decides there about an applicant of it, by
-        number; else return False.
+        """Handle the message if it is a group admin's decision, by number, about an applicant of
+        that group. Returns whether it was.
         """
         where, sender = message.conversation, message.sender
         if not where.is_group or not self.open or message.is_own:
@@ -432,8 +436,8 @@ class JoinRequests:
         return number_of(self._request_store.open, message_words(quoted))
 
     def list_candidates(self, message: MessageReceived, reply: Reply) -> list[Candidate]:
-        """If the reply quotes a message, all open requests of this account. Without a quote it may
-        answer the model, and would let a stranger in.
+        """All open requests of this account if the reply quotes a message, else none: a reply
+        without a quote may be meant for the model, and must not let a stranger in.
         """
         if not quote_in(message):
             return []
@@ -445,7 +449,7 @@ class JoinRequests:
         ]
 
     def accept(self, message: MessageReceived, number: int, reply: Reply) -> bool:
-        """A reply older than the request decides nothing."""
+        """Queue the reply. One that is older than the request decides nothing."""
 
         def tell(settled: Settled) -> None:
             self._postbox.post(message.conversation, settled.words)
@@ -455,7 +459,7 @@ class JoinRequests:
         return True
 
     async def settle(self, number: int, reply: Reply, *, by: str) -> Settled:
-        """Apply a decision made on a page, after those already queued; `by` names who made it."""
+        """Apply a decision from the console, after those already queued. `by` names who made it."""
         settled: asyncio.Future[Settled] = asyncio.get_running_loop().create_future()
 
         def tell(one: Settled) -> None:
@@ -545,7 +549,7 @@ def request_text(request: JoinRequest, *, days: int, tongue: Language = Language
 
 
 def request_here(request: JoinRequest, *, tongue: Language = Language.CHINESE) -> str:
-    """The same for the admins of the group, in the group."""
+    """The same line for the group's admins, shown in the group."""
     line = APPLY_HERE.format(tongue, number=request.number, who=request.user_id)
     how = HOW_HERE.format(tongue, number=request.number)
     return f"{_with_comment(line, request, tongue)}\n{how}"
@@ -561,7 +565,7 @@ def read_join_answer(text: str) -> Reply | None:
 
 
 def number_of(requests: dict[int, JoinRequest], text: str) -> int | None:
-    """The number of the request that a line of the bot asks about, if any."""
+    """The number of the open request that this line of the bot asks about, if any."""
     found = NUMBERED.match(text)
     request = requests.get(int(found[1])) if found else None
     lines = (

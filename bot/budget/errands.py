@@ -1,8 +1,8 @@
-"""Errands: requests to the cheap model that belong to no turn, such as a recap or a welcome. They
-offer no tools, so nothing that is read in one can do anything but be put into words.
+"""Errands: requests to the cheap model outside any turn, such as a recap or a welcome. They offer
+no tools, so instructions in the text they read cannot have effects.
 
-Each is reserved before it is made and counted to its payer: a person in a conversation, or the
-conversation alone.
+Each request is reserved before it is made and counted to its payer: a person in a conversation, or
+the conversation alone.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from frostagent.types.messages import FinishReason, ModelRequest
 from frostagent.types.ports import ChatModel, Clock, Ids
 
 AT_ONCE: Final = 4  # requests
-MOST: Final = 200  # pieces of work in the background; more are not begun
+MOST: Final = 200  # background tasks; further ones are refused
 
 logger = logging.getLogger(__name__)
 
 
 class Errands:
-    """Asks the cheap model, and runs in the background, while it is open, what asks it."""
+    """Makes errands' requests, and runs their background tasks while it is open."""
 
     def __init__(
         self, *, model: ChatModel, store: Store, spending: Spending, clock: Clock, ids: Ids
@@ -46,21 +46,23 @@ class Errands:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def level(self, where: Conversation, who: int = 0) -> LimitLevel:
-        """What the payer, a person there or the conversation alone, has used of its day."""
+        """How much of its daily limit the payer has used: a person there, or the conversation alone
+        (`who` 0).
+        """
         return self._spending.rung(where, who)
 
     async def ask(
         self, request: ModelRequest, *, where: Conversation, who: int = 0, within: float
     ) -> str:
-        """The model's words, empty if it has none; `within` is in seconds. Raises ModelError
-        (DaySpent if the payer's day is used up) and TimeoutError.
+        """The model's text, possibly empty. `within` is in seconds, including the wait for a place.
+        Raises ModelError (DaySpent if the payer's daily limit is used up) and TimeoutError.
         """
         if self.level(where, who) >= LimitLevel.SPENT:
             raise DaySpent("what may be spent in a day is spent")
         if request.tools:
             raise ModelRejected("an errand offers no tools")
         turn_id = f"{ERRAND}{self._ids.trace()}"
-        # In this task alone: the meter reads whose request it is.
+        # Set in this task only: the meter reads from them which request to count and to whom.
         run, payer = current_run.set(turn_id), early_payer.set((where, who))
         try:
             async with asyncio.timeout(within), self._places:
@@ -83,7 +85,7 @@ class Errands:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Run what is started while the block runs; at its end the rest is cancelled."""
+        """Run started tasks while the block runs; at its end those left are cancelled."""
         async with asyncio.TaskGroup() as group:
             self._group = group
             try:
@@ -94,8 +96,8 @@ class Errands:
                     task.cancel()
 
     def start(self, work: Coroutine[None, None, None], what: str) -> bool:
-        """Begin the work in the background; `what` names it in the log. Returns False if too much
-        is going on, or nothing may begin any more. Never waits.
+        """Run the work in the background; `what` names it in the log. Returns False if too many
+        tasks are running or this is not open. Never waits.
         """
         if self._group is None or len(self._tasks) >= MOST:
             work.close()
@@ -106,7 +108,7 @@ class Errands:
         return True
 
     async def wait_idle(self) -> None:
-        """Return once nothing is going on in the background."""
+        """Return once no background task is running."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 

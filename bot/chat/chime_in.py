@@ -1,10 +1,10 @@
-"""Chiming in: after a batch of lines that nobody said to the bot, the cheap model is shown them and
-says by a number whether a person would speak now. Above a threshold that BOT_CHIME_IN sets, the
-usual turn begins, as a weak wake.
+"""Chiming in: after a batch of lines that were not addressed to the bot, the cheap model rates from
+0 to 10 whether a person would speak now. From a threshold on, which BOT_CHIME_IN sets, the usual
+turn begins as a weak wake.
 
-A line costs one look-up of its group; all else happens once the group has been quiet for a while.
-Each group has a budget of its own for a day, and is left alone for twice as long each time nobody
-reacts.
+A line costs one look-up of its group; everything else happens once the group has been quiet for a
+while. Each group has a daily budget. The pause after a turn doubles each time the group does not
+react.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ from frostagent.types.errors import ModelError
 from frostagent.types.messages import ModelRequest, SystemMessage, UserMessage
 from frostagent.types.ports import Clock
 
-QUIET: Final = 8.0  # seconds without a line: then a batch is over
+QUIET: Final = 8.0  # seconds without a line that end a batch
 LEAST_LINES: Final = 4
 LEAST_PEOPLE: Final = 2
-MAX_LINES: Final = 30  # of a batch, the latest
-FRESH: Final = 600.0  # seconds for which a line belongs to a batch
-BEFORE: Final = 20  # earlier lines that are shown, too
-LIVELY: Final = 20  # lines a day: in a group of fewer nobody expects a bot
+MAX_LINES: Final = 30  # of a batch that are kept, the latest
+FRESH: Final = 600.0  # seconds before the newest line; older lines leave the batch
+BEFORE: Final = 20  # earlier lines shown to the judge
+LIVELY: Final = 20  # lines a day; a quieter group is left alone
 MAX_LINE: Final = 120  # characters
 DAY: Final = 86_400.0
-LOOKS_A_DAY: Final = 100  # requests to the judge in one group
+LOOKS_A_DAY: Final = 100  # requests to the judge per group
 CHIMES_A_DAY: Final = 20
-PAUSE: Final = 120.0  # seconds after each time, if people react
-REACTION: Final = 120.0  # seconds in which they do
+PAUSE: Final = 120.0  # seconds of silence after each turn, if people react
+REACTION: Final = 120.0  # seconds in which a reaction counts
 LONGEST_PAUSE: Final = DAY
-WITHIN: Final = 20.0  # seconds of the judge
+WITHIN: Final = 20.0  # seconds for the judge's answer
 MAX_GROUPS: Final = 2000
-MAX_LOOKED: Final = 2000  # messages whose number is known to `/why`
+MAX_LOOKED: Final = 2000  # messages whose rating `/why` can report
 MOST: Final = 10.0
 NAMED: Final = re.compile(r'"?number"?\s*[:：]\s*"?(\d+(?:\.\d+)?)')
 FIRST: Final = re.compile(r"\A\D{0,20}(\d+(?:\.\d+)?)")
@@ -87,9 +87,9 @@ logger = logging.getLogger(__name__)
 
 
 class ChimeState(Struct, frozen=True):
-    """What was done in a group on the day that began at `day`: how often the judge looked, and how
-    often the bot spoke, last `at` that time; `pause` seconds follow. `is_settled` once it is known
-    whether anybody reacted. Times are in seconds since 1970.
+    """The activity in a group on the day that began at `day`: the number of `looks` by the judge
+    and of `chimes` by the bot, the time `at` of the last chime, and the `pause` in seconds after
+    it. `is_settled` is true once the reaction is known. Times are in seconds since 1970.
     """
 
     day: float = 0.0
@@ -118,15 +118,15 @@ CHIME: Final = PlaceSetting[ChimeState]("chime", read=_read)
 @dataclass(slots=True)
 class _Room:
     lines: deque[MessageReceived] = field(default_factory=lambda: deque(maxlen=MAX_LINES))
-    last: float = 0.0  # when a line came, in monotonic seconds
+    last: float = 0.0  # when the latest line came, in monotonic seconds
     is_watched: bool = False
     rules: Rules = NO_RULES
-    called: float = 0.0  # when somebody called the bot last, in seconds since 1970
+    called: float = 0.0  # when the bot was last called, in seconds since 1970
 
 
 class ChimeIn:
-    """A stage of the way of messages, which handles none of them. `name_of` is what the bot is
-    called there, `spoke` when it last spoke there, in seconds since 1970.
+    """A stage of the message pipeline that handles no message. `name_of` gives the bot's name in a
+    conversation, `spoke` when it last spoke there (seconds since 1970).
     """
 
     def __init__(
@@ -153,16 +153,16 @@ class ChimeIn:
         self._name_of = name_of
         self._spoke = spoke
         self._clock = clock
-        self._began = clock.now()  # what was said before is not known
+        self._began = clock.now()  # what the bot said earlier is unknown
         self._rooms = DefaultLRU[Conversation, _Room](MAX_GROUPS, _Room)
         self._looked = LRU[tuple[Conversation, str], float](MAX_LOOKED)
 
     def looked(self, where: Conversation, message_id: str) -> float | None:
-        """The judge's number for a batch with this line; None if it saw none."""
+        """The judge's rating of the batch with this line; None if it rated none."""
         return self._looked.get((where, message_id))
 
     def note(self, message: MessageReceived, verdict: Verdict, facts: Facts) -> bool:
-        """Take note of a line; returns False, as a stage that handles nothing. Never waits."""
+        """Record a line. Always returns False: it handles no message. Never waits."""
         if type(verdict) is Observe:
             if verdict.reason or not facts.rules.chime_in or not message.conversation.is_group:
                 return False
@@ -170,7 +170,7 @@ class ChimeIn:
                 self._add(message, facts.rules)
         elif type(verdict) is Wake and not verdict.is_uncalled:
             room = self._rooms.use(message.conversation)
-            room.lines.clear()  # the bot is about to speak anyhow
+            room.lines.clear()  # the bot is about to speak anyway
             room.called = self._clock.now()
         return False
 
@@ -193,7 +193,7 @@ class ChimeIn:
                     room.lines.clear()
                     await self._consider(where, room, lines)
                 elif self._left(room) <= 0:
-                    return  # more lines may join these
+                    return  # further lines may complete the batch
         finally:
             room.is_watched = False
 
@@ -201,13 +201,13 @@ class ChimeIn:
         return room.last + QUIET - self._clock.monotonic()
 
     def _batch(self, room: _Room) -> tuple[MessageReceived, ...]:
-        """The fresh lines, if they are a batch."""
+        """The fresh lines if they make a batch, else empty."""
         newest = room.lines[-1].time if room.lines else 0.0
         lines = tuple(line for line in room.lines if newest - line.time <= FRESH)
         people = {line.sender.user_id for line in lines}
         return lines if len(lines) >= LEAST_LINES and len(people) >= LEAST_PEOPLE else ()
 
-    # --- at most LOOKS_A_DAY times ------------------------------------------------------------
+    # --- judging -------------------------------------------------------------------------------
 
     async def _consider(
         self, where: Conversation, room: _Room, lines: tuple[MessageReceived, ...]
@@ -230,12 +230,12 @@ class ChimeIn:
         logger.info("chiming in at %s: %g of %g", where, number, wanted)
         if number < wanted or room.called >= began or not self._may_begin(where):
             return
-        last = room.lines[-1] if room.lines else lines[-1]  # of those that came meanwhile
+        last = room.lines[-1] if room.lines else lines[-1]  # the latest, also if it came meanwhile
         room.lines.clear()
         if not self._message_log.claim_unread(
             where, lambda line: line.identity == last.identity, most=1
         ):
-            return  # recalled, or read by another turn
+            return  # recalled, or taken by another turn
         state = self._settled(where, room)
         now = self._clock.now()
         spoken = replace(state, chimes=state.chimes + 1, at=now, is_settled=False)
@@ -246,7 +246,7 @@ class ChimeIn:
         self._question_queue.enqueue(task, is_earlier=False)
 
     def _may_begin(self, where: Conversation) -> bool:
-        """Never in quiet hours, nor for a day after the bot was muted."""
+        """False in quiet hours, and for a day after the bot was muted."""
         return self._wake_classifier.may_begin(where) and not self._mutes.was_muted(where, DAY)
 
     def _may_look(self, where: Conversation, state: ChimeState) -> bool:
@@ -259,8 +259,9 @@ class ChimeIn:
         )
 
     def _settled(self, where: Conversation, room: _Room) -> ChimeState:
-        """The state of today. The pause doubles if nobody called the bot within REACTION after it
-        spoke; if it chose silence, nothing changes.
+        """Today's state, with the last chime settled if its time has come: the pause is reset if
+        people called the bot within REACTION, doubled if they did not, and kept if the bot chose
+        silence.
         """
         state, now = self._settings.get(CHIME, where) or ChimeState(), self._clock.now()
         if state.day != (today := midnight(now)):
@@ -281,7 +282,7 @@ class ChimeIn:
         found: Sequence[MessageReceived],
         lines: Sequence[MessageReceived],
     ) -> float:
-        """The judge's number; 0 if it gives none."""
+        """The judge's rating; 0 if it gives none."""
         latest = {line.identity for line in lines}
         earlier = [line for line in found if line.identity not in latest][-BEFORE:]
         request = chime_request(earlier, lines, name=self._name_of(where))
@@ -296,14 +297,14 @@ class ChimeIn:
 
 
 def threshold(chime_in: float) -> float:
-    """The number from which on the bot speaks: 10 for hardly ever (0), 5 for often (1)."""
+    """The rating from which the bot speaks: 10 for hardly ever (`chime_in` 0), 5 for often (1)."""
     return MOST - MOST / 2 * chime_in
 
 
 def chime_request(
     earlier: Sequence[MessageReceived], lines: Sequence[MessageReceived], *, name: str
 ) -> ModelRequest:
-    """Asks for a number, in the language of the lines."""
+    """The request for a rating, in the language of the lines."""
     language = language_of_text(
         "\n".join(plain(one.segments, View(), self_id=one.self_id) for one in lines)
     )
@@ -316,7 +317,7 @@ def chime_request(
 
 
 def read_number(answer: str) -> float:
-    """The number in the judge's answer, 0 to 10; 0 for anything else."""
+    """The rating in the judge's answer, from 0 to 10; 0 if there is none."""
     found = NAMED.search(answer) or FIRST.search(answer)
     number = float(found[1]) if found else 0.0
     return number if number <= MOST else 0.0

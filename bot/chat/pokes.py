@@ -1,5 +1,5 @@
-"""Answers pokes of the bot, once a minute in each place: by a line of ours, or (BOT_POKE=model) by
-one that the persona finds through the cheap model.
+"""Answers pokes of the bot, at most once a minute in each conversation: with a fixed line, or
+(BOT_POKE=model) with a sentence from the cheap model in the persona's voice.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from frostagent.types.errors import ModelError
 from frostagent.types.messages import ModelRequest, SystemMessage, UserMessage
 from frostagent.types.ports import Clock
 
-APART: Final = 60.0  # seconds between two answers in one place: people poke repeatedly
-TURNED_BACK: Final = 3600.0  # seconds: an older time than this is from a clock that was set back
+APART: Final = 60.0  # seconds between two answers in a conversation: people poke repeatedly
+TURNED_BACK: Final = 3600.0  # seconds; a last poke this far in the future means a clock set back
 
 
 def _read(value: str) -> float | None:
@@ -41,7 +41,7 @@ POKED: Final = PlaceSetting[float]("poked", read=_read, write=lambda time: f"{ti
 
 
 class AnsweredPokes:
-    """Records answered pokes. A poke has no id: the server's time identifies it, in every delivery
+    """Records answered pokes. A poke has no ID: the server's time identifies it, in every delivery
     and process.
     """
 
@@ -49,19 +49,19 @@ class AnsweredPokes:
         self._settings = settings
 
     def has(self, poke: Poked) -> bool:
-        """Whether it, or a poke of about the same or a later time, was answered there."""
+        """Whether this poke, or one of about the same or a later time, was answered there."""
         last = self._settings.get(POKED, poke.conversation)
         return last is not None and last - TURNED_BACK < poke.time < last + APART
 
     def add(self, poke: Poked) -> None:
-        """Record it before it is answered, so that no other process answers it."""
+        """Record a poke. Call this before answering, so that no other process answers it, too."""
         self._settings.put(POKED, poke.conversation, poke.time)
 
 
 MAX_PLACES: Final = 2000
 
-MAX_SAID: Final = 100  # characters of the model's words
-WITHIN: Final = 10.0  # seconds of the model: later nobody expects an answer
+MAX_SAID: Final = 100  # characters of the model's sentence
+WITHIN: Final = 10.0  # seconds for the model; later an answer would surprise
 
 PokeMode: TypeAlias = Literal["line", "model", "off"]
 """How pokes are answered: BOT_POKE."""
@@ -82,8 +82,8 @@ logger = logging.getLogger(__name__)
 
 
 class Pokes:
-    """Answers pokes of the bot, if it may speak there and answers the person. A poke has no words
-    to show a language: the operator chooses it.
+    """Answers pokes if the bot may speak there and answers that person. A poke has no text that
+    shows a language, so the operator chooses it.
     """
 
     def __init__(
@@ -99,7 +99,9 @@ class Pokes:
         mode: PokeMode = "line",
         tongue: Language = Language.CHINESE,
     ) -> None:
-        """`persona` is who answers there, `name_of` the name a person was last seen by there."""
+        """`persona` gives the persona of a conversation, `name_of` the name by which a person was
+        last seen there.
+        """
         self._errands = errands
         self._persona = persona
         self._name_of = name_of
@@ -109,10 +111,10 @@ class Pokes:
         self._postbox = postbox
         self._answered = answered
         self._clock = clock
-        self._lines: LRUCache[Conversation, float] = LRUCache(MAX_PLACES)  # when one was said
+        self._lines: LRUCache[Conversation, float] = LRUCache(MAX_PLACES)  # of the last answer
 
     def answer(self, event: Poked) -> None:
-        """Answer, unless it did so lately."""
+        """Answer a poke of the bot unless one was answered lately there. Never waits."""
         where, now = event.conversation, self._clock.monotonic()
         if event.target_id != event.self_id or self._mode == "off":
             return
@@ -133,7 +135,9 @@ class Pokes:
         self._postbox.remark(where, line.format(self._tongue))
 
     async def _find_words(self, event: Poked) -> None:
-        """Say what the persona finds, at the cost of who poked; else the usual line."""
+        """Send the model's sentence, charged to the person who poked; if there is none, the fixed
+        line.
+        """
         where, user = event.conversation, event.user_id
         persona = self._persona(where)
         language = Language.ENGLISH if persona.language == "en" else self._tongue
@@ -150,7 +154,7 @@ class Pokes:
             found = ""
         words = errand_words(found, limit=MAX_SAID, names=persona.names)
         if not self._listens_to(event):
-            return  # muted, or quiet, meanwhile
+            return  # muted or quiet meanwhile
         if words:
             self._postbox.remark(where, words, about=send_prefix_of_person(user))
         else:

@@ -41,7 +41,7 @@ NAMED: Final = (
 PROGRAM: Final = Path(__file__).resolve().parents[2] / "config"
 """Files that are part of the program."""
 MADE_AGAIN: Final = {"__pycache__"}
-TERMINATED: Final = 143  # as a shell says of SIGTERM
+TERMINATED: Final = 143  # a shell's exit code for SIGTERM
 
 DONE: Final = Phrase(
     "已备份到 {file}：{size}（数据库结构 {schema}，账号 {accounts}，另有 {files} 个文件）。"
@@ -94,7 +94,7 @@ CATALOGUE.register(__name__, globals())
 
 
 def make_backup(settings: Settings, name: str, *, force: bool) -> None:
-    """Back up the journal to this file, or to standard output for `-`. Ends the process on
+    """Back up the journal to this file, or to standard output for `-`. Exits the process on
     failure.
     """
     tongue = language()
@@ -132,7 +132,7 @@ def make_backup(settings: Settings, name: str, *, force: bool) -> None:
 
 
 def put_back(store_url: str, name: str) -> None:
-    """Restore this file, or standard input for `-`. Ends the process on failure."""
+    """Restore this file, or standard input for `-`. Exits the process on failure."""
     url = read_url(store_url)
     journal = file_of(url)
     if journal is None:
@@ -140,7 +140,7 @@ def put_back(store_url: str, name: str) -> None:
         say(UNDUMP, file=file, url=shlex.quote(_for_tools(url)))
         raise SystemExit(1)
     stamp = time.strftime("%Y%m%d-%H%M%S")
-    if (pid := _bot_that_answers(store_url)) is not None:  # not every system has locks
+    if (pid := _bot_that_answers(store_url)) is not None:  # not every system has file locks
         fail(BACKUP_BUSY, file=journal.absolute(), who=f" (pid {pid})")
     if name == STREAM and sys.stdin.isatty():
         fail(NO_INPUT)
@@ -164,8 +164,8 @@ def put_back(store_url: str, name: str) -> None:
 
 
 def files_beside(settings: Settings, journal: Path) -> Iterator[Path]:
-    """The files in the journal's folder that a setting names or that `init` made, by their real
-    paths, without those of the program itself.
+    """The files in the journal's folder that a setting names or `init` made, as resolved paths,
+    without files of the program itself.
     """
     folder = journal.resolve().parent
     for path in (*_named(settings), sources.MADE.absolute()):
@@ -185,7 +185,7 @@ def _named(settings: Settings) -> Iterator[Path]:
 
 
 def _beside_folder(settings: Settings, folder: Path | None) -> list[str]:
-    """What a bot also needs and a backup of this folder does not include."""
+    """What else a bot needs that a backup of this folder does not include."""
     outside = [
         str(path)
         for path in _named(settings)

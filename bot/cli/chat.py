@@ -3,8 +3,8 @@ model if no model is set.
 
 Each line is a message in the simulated group, each message of the bot is printed as `bot: ...`. On
 a terminal lines are sent as they are typed; otherwise each line waits until the previous one is
-settled. A line that begins with `!` is not sent: it tells the simulator what should go wrong.
-Approvals are asked for here; a line such as `同意 A1` answers one.
+settled. A line that begins with `!` is not sent: it is a command to the simulator, for example to
+cause a fault. Approvals are asked for here; a line such as `同意 A1` answers one.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ IN_A_BROWSER = Phrase(
 )
 CATALOGUE.register(__name__, globals())
 TIME = f"{MARK}time"
-LATEST = 20  # the last lines of a terminal, whose answers the end waits for
+LATEST = 20  # a terminal's last lines, whose answers are awaited at the end
 
 
 class PutForward(SystemClock):
-    """The system's clock, whose time of day can be put forward."""
+    """The system's clock; its time of day can be moved forward."""
 
     def __init__(self) -> None:
         self._ahead = 0.0
@@ -79,7 +79,7 @@ class PutForward(SystemClock):
         return SystemClock.now() + self._ahead
 
     def put_forward(self, seconds: float) -> None:
-        """It is so much later from now on."""
+        """Move the time of day forward by this many seconds."""
         self._ahead += seconds
 
 
@@ -111,14 +111,14 @@ async def converse(
                     await wait_idle(service)
                 continue
             if is_travel := line.startswith(TIME) and not source.isatty():
-                await wait_idle(service)  # what was said before is of the time before
+                await wait_idle(service)  # finish earlier messages at the earlier time
             new = await handle_line(simulator, line, tell)
             said += new
             if is_travel:
-                await wait_idle(service)  # the moment of something may have come
+                await wait_idle(service)  # a job may have become due
             if trial is not None and new:
                 trial.note_said(*new)
-            # A person does not wait, and a script that keeps the bot away would wait in vain.
+            # A person does not wait, and if a script keeps the bot offline, waiting is in vain.
             if not (source.isatty() or simulator.sockets.away):
                 await wait_settled(service, simulator, said)
                 said.clear()
@@ -141,7 +141,7 @@ def speaking_as(settings: Settings, file: Path) -> Settings:
 
 
 def chat_settings(settings: Settings, folder: str, people: frozenset[int]) -> dict[str, object]:
-    """The settings that differ in a chat of these `people` with its journal in this folder: those
+    """The settings that a chat of these `people` overrides, with its journal in this folder: those
     of any isolated bot, and a console for this machine only.
     """
     return isolated_settings(settings, folder, people=people) | {
@@ -153,7 +153,9 @@ def chat_settings(settings: Settings, folder: str, people: frozenset[int]) -> di
 
 
 async def handle_line(simulator: Simulator, line: str, tell: Callable[[str], None]) -> list[int]:
-    """Send a line as a message, or obey it. Returns the IDs of the resulting messages."""
+    """Send the line as a message, or execute it as a command. Returns the IDs of the resulting
+    messages.
+    """
     if line.startswith(MARK):
         tell(await obey(simulator, line))
         return []
@@ -254,8 +256,8 @@ async def read_lines(source: TextIO) -> AsyncIterator[str]:
 
 
 def print_line(text: str) -> None:
-    """Print to standard output and flush. If the reader has gone (`| head -1`), the rest is
-    discarded silently.
+    """Print to standard output and flush. If the reader has closed the pipe (`| head -1`), the rest
+    is discarded silently.
     """
     try:
         sys.stdout.write(f"{text}\n")

@@ -72,7 +72,7 @@ NAMES: Final[Mapping[str, Phrase]] = {
     "web port": Phrase("网页端口", "web port"),
     "workers": Phrase("worker", "workers"),
 }
-"""The outcomes and the names of checks as people read them."""
+"""The displayed names of outcomes and checks."""
 CATALOGUE.register(__name__, globals())
 
 
@@ -90,17 +90,17 @@ class Check:
 
 
 def ok(name: str, said: Phrase | str, /, **values: object) -> Check:
-    """All is well. Here and below, `values` fill the placeholders of the lines."""
+    """A passed check. Here and below, `values` fill the placeholders of the texts."""
     return Check(name, Outcome.OK, _filled(said, values))
 
 
 def warning(name: str, said: Phrase | str, fix: Phrase | str, /, **values: object) -> Check:
-    """The bot works without it, but not as well."""
+    """A problem that the bot can work with."""
     return Check(name, Outcome.WARNING, _filled(said, values), _filled(fix, values))
 
 
 def failure(name: str, said: Phrase | str, fix: Phrase | str, /, **values: object) -> Check:
-    """The bot does not work like this."""
+    """A problem that keeps the bot from working."""
     return Check(name, Outcome.PROBLEM, _filled(said, values), _filled(fix, values))
 
 
@@ -124,7 +124,7 @@ def to_json(checks: Collection[Check]) -> str:
 
 
 def to_text(checks: Collection[Check]) -> Bilingual:
-    """A line for each check, in columns: outcome, name, and what was found with its fix."""
+    """One line per check, in columns: outcome, name, and finding with its fix."""
     return columns([_row(check) for check in checks])
 
 

@@ -52,7 +52,7 @@ def main() -> None:
     """The entry point of `frostagent`."""
     use_words(ENGINE_WORDS)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # Windows' code pages lack many letters
+        if isinstance(stream, io.TextIOWrapper):  # Windows' code pages lack many characters
             stream.reconfigure(errors="replace")
     try:
         code = app(standalone_mode=False)
@@ -314,7 +314,7 @@ def doctor(
         )
         show(to_json(checks) if as_json else to_text(checks))
         code = exit_code(checks)
-        # A thread may hang for ever on a disk or a look-up.
+        # A thread may hang for ever on a disk or a DNS look-up.
         impatience = threading.Timer(LINGER, exit_process, [code])
         impatience.daemon = True
         impatience.start()
@@ -486,7 +486,7 @@ def version() -> None:
     print_version(True)
 
 
-# --- all of them ----------------------------------------------------------------------------------
+# --- all commands -------------------------------------------------------------------------------
 
 
 def group(
@@ -495,7 +495,7 @@ def group(
     *,
     needs_command: bool = False,
 ) -> typer.Typer:
-    """Commands under one name. Without a command that name runs the callback, unless
+    """Commands under a common name. That name without a command runs the callback, unless
     `needs_command`.
     """
     made = typer.Typer(cls=Group)

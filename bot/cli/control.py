@@ -128,13 +128,13 @@ class BotCommands:
         return {"ok": all(one.whole for one in told), "told": list(lines)}
 
     async def end(self) -> Mapping[str, Any]:
-        """Start stopping."""
+        """Begin to stop the process; do not wait for it."""
         self.stop()
         return {"pid": os.getpid()}
 
     async def forget(self, *, user: Number = 0, group: Number = 0) -> Mapping[str, Any]:
-        """Erase a person or a group, as `/forget` in the chat does; other workers of a cluster are
-        told.
+        """Erase a person or a group, as `/forget` in the chat does, and notify the other workers of
+        a cluster.
         """
         if bool(user) == bool(group):
             return {"error": ONE_OF_TWO.fill()}
@@ -271,7 +271,7 @@ class GatewayCommands:
         return {"ok": True, "told": []}
 
     async def end(self) -> Mapping[str, Any]:
-        """Start stopping."""
+        """Begin to stop the process; do not wait for it."""
         self.stop()
         return {"pid": os.getpid()}
 

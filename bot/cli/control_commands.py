@@ -135,7 +135,7 @@ def console(*, totp: NewTotp = False) -> None:
 @contextmanager
 def answer_to(command: str, *, or_chat: bool = False) -> Iterator[Answered]:
     """Ask the bot of this folder; with `or_chat`, ask its chat if the bot does not answer or
-    refuses. If no answer comes, say so and end the process.
+    refuses. If there is no answer, report that and exit the process.
     """
     store_url = find_store_url()
     path = _socket_of(store_url)
@@ -165,9 +165,9 @@ def _error_in(answered: Answered) -> Bilingual | None:
 
 
 def forget_running(store_url: str, **whom: int) -> tuple[int | None, Bilingual | None]:
-    """Ask the running bot to forget a `user` or a `group`. Returns the number of erased rows, None
-    if no bot did it, and a line if a bot may still keep some of it in memory. Ends the process if
-    the bot refuses.
+    """Ask the running bot to forget a `user` or a `group`. Returns the number of erased rows (None
+    if no bot did it), and a warning if a bot may still have some of it in memory. Exits the process
+    if the bot refuses.
     """
     try:
         seconds, path = FORGOTTEN_WITHIN, _socket_of(store_url)
@@ -183,7 +183,7 @@ def forget_running(store_url: str, **whom: int) -> tuple[int | None, Bilingual |
 
 
 def _socket_of(store_url: str) -> Path:
-    """The socket of this folder's bot; a bad STORE_URL ends the process."""
+    """The socket of this folder's bot. A bad STORE_URL exits the process."""
     from bot.cli.control import socket_of
 
     try:
@@ -199,8 +199,8 @@ def _chat_socket_of(store_url: str) -> Path:
 
 
 def _holder(store_url: str) -> str:
-    """The process that has the journal open although it does not answer, as part of a sentence;
-    empty if none or unknown.
+    """The process that has the journal open but does not answer, as part of a sentence; empty if
+    there is none or it is unknown.
     """
     from adapters.storage.database import Database
 
@@ -298,7 +298,7 @@ CATALOGUE.register(__name__, globals())
 
 
 def status_to_text(status: Mapping[str, Any]) -> Bilingual:
-    """The status for people, on one screen; that of a cluster has all its parts."""
+    """The status as text for one screen; that of a cluster shows all its parts."""
     if "events" in status and "lanes" not in status:
         return _with_cluster(_gateway_rows(status), status)
     journal, lanes = status["journal"], status["lanes"]
@@ -366,7 +366,7 @@ def _for_people(seconds: float) -> Bilingual:
 
 
 def cluster_to_text(cluster: Mapping[str, Any]) -> Bilingual:
-    """The state of a cluster for people: a line for each part and for each problem."""
+    """The state of a cluster as text: a line for each part and for each problem."""
     if "error" in cluster:
         return _line("cluster", UNASKED.fill(why=cluster["error"]))
     waiting = sum(one["waiting"] for one in cluster["partitions"])

@@ -1,6 +1,4 @@
-"""How the commands explain themselves: `--help` and usage errors, in the language of the terminal.
-typer has both in English only.
-"""
+"""`--help` and usage errors in the language of the terminal. typer has both in English only."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from bot.cli.process import language
 from bot.core.language import CATALOGUE, Bilingual, Language, Phrase, bilingual, text_in
 from config.tables import field_complaint
 
-NARROWEST: Final = 24  # columns of a description
+NARROWEST: Final = 24  # columns of a description, at least
 INDENT: Final = "  "
 
 NONE: Final = Bilingual("none", "无")
@@ -70,13 +68,15 @@ class OptionHelp:
 
     @property
     def is_argument(self) -> bool:
-        """Whether it is known by its place."""
+        """Whether this is a positional argument."""
         return not self.shown.startswith("-")
 
 
 @dataclass(frozen=True, slots=True)
 class CommandHelp:
-    """A command as it is typed after the program's name; `usage` is all that follows that name."""
+    """A command. `name` is the name as typed after the program's; `usage` is everything typed after
+    that.
+    """
 
     name: str
     help: Bilingual
@@ -85,9 +85,7 @@ class CommandHelp:
 
 
 def describe(name: str, command: Any) -> CommandHelp:
-    """The help of one of typer's commands: its function has a bilingual docstring, and so has each
-    parameter.
-    """
+    """The help of a typer command. Its function and parameters must have bilingual descriptions."""
     function = inspect.unwrap(command.callback)
     told = function.__doc__
     assert isinstance(told, Bilingual), name  # noqa: S101  # `described` made it
@@ -152,7 +150,7 @@ def _refuse(ctx: Any, what: Bilingual, near: list[str]) -> NoReturn:
 
 
 def help_text(ctx: Any, language: Language, width: int) -> str:
-    """What `--help` of a command prints, in lines of at most this width."""
+    """The output of a command's `--help`, wrapped at `width` columns."""
     told = describe("", ctx.command)
     options = [(option.shown, _with_default(option, language)) for option in told.options]
     options.append(("-h, --help", HELP.format(language)))
@@ -189,7 +187,7 @@ def _commands(command: Any, language: Language) -> Iterator[tuple[str, str]]:
 def _section(
     head: Phrase, rows: list[tuple[str, str]], language: Language, width: int
 ) -> Iterator[str]:
-    """Names with what they are beside them, under a heading; nothing without rows."""
+    """A heading and rows of names and descriptions; empty without rows."""
     if not rows:
         return
     first = max(width_of(name) for name, _ in rows)
@@ -202,11 +200,11 @@ def _section(
     yield "\n".join(lines)
 
 
-# --- what is wrong with a line --------------------------------------------------------------------
+# --- usage errors ---------------------------------------------------------------------------------
 
 
 def usage_error(error: typer.TyperException, language: Language) -> str:
-    """What is wrong with what was typed, and how to see what may be typed."""
+    """The usage error and how to get help."""
     ctx = getattr(error, "ctx", None)
     line = ERROR.format(language, what=_wrong(error))
     if ctx is None:
@@ -217,8 +215,8 @@ def usage_error(error: typer.TyperException, language: Language) -> str:
 
 
 def _wrong(error: Any) -> str:
-    """The error in both languages, if its kind is known. typer does not export the classes, so they
-    are told apart by name.
+    """The error in both languages if its kind is known. typer does not export the classes, so they
+    are recognised by name.
     """
     if isinstance(error.message, Bilingual):
         return error.message
@@ -245,7 +243,7 @@ def _wrong(error: Any) -> str:
 
 
 def _name_of(parameter: Any) -> str:
-    """As it is typed, or as `--help` names it."""
+    """The parameter as typed, or as `--help` names it."""
     if parameter.param_type_name == "argument":
         return str(parameter.name).upper()
     return str(parameter.opts[0])

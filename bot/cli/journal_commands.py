@@ -216,7 +216,9 @@ def copies_of(store_url: str) -> list[Path]:
 
 @contextlib.contextmanager
 def journal(settings: Settings | None = None) -> Iterator[Database]:
-    """The journal's database, for a command. An unusable one ends the process with one line."""
+    """The journal's database for a command. If it is unusable, the process exits with a one-line
+    error.
+    """
     from adapters.storage.ahead import batches_for
     from adapters.storage.database import Database, describe_error
     from adapters.storage.migrations import migrate

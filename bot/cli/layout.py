@@ -1,4 +1,4 @@
-"""Text on a terminal: columns and wrapped lines. A Chinese character is two columns wide."""
+"""Layout of terminal text in columns and wrapped lines. A Chinese character is two columns wide."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from bot.core.language import Bilingual, Language, text_in
 UNIT: Final = re.compile(
     r"\s+|[（“《]*(?:[\u2e80-\u9fff]|[^\s\u2e80-\u9fff（）“”《》，。；：、！？]+)[）”》，。；：、！？]*|\S"
 )
-"""What stays on one line: a word or one Chinese character, with the punctuation around it."""
+"""An unbreakable unit: a word or one Chinese character, with the punctuation around it."""
 
 
 def width_of(text: str) -> int:
-    """How many columns of a terminal the text takes."""
+    """The text's width in columns."""
     return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
@@ -33,18 +33,18 @@ def _columns(rows: Sequence[Sequence[str]], language: Language) -> str:
 
 
 def joined(texts: Iterable[str], en: str = "\n", zh: str = "") -> Bilingual:
-    """The texts with this between them; `zh` is that of the Chinese if it differs."""
+    """The texts joined by `en`; in Chinese by `zh` if that is set."""
     each = list(texts)
     return Bilingual(en.join(each), (zh or en).join(text_in(Language.CHINESE, one) for one in each))
 
 
 def pad(text: str, width: int) -> str:
-    """The text with blanks behind it up to this width."""
+    """The text padded with blanks to this many columns."""
     return text + " " * (width - width_of(text))
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """The text in lines of at most this width; a longer word has a line of its own."""
+    """The text in lines of at most `width` columns; a longer word gets its own line."""
     lines, line = [], ""
     for unit in UNIT.findall(text):
         if line and width_of(line + unit.rstrip()) > width:

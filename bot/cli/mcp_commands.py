@@ -27,8 +27,8 @@ from frostagent.types.results import ToolResult
 from frostagent.types.runs import Asker
 from frostagent.types.tools import ToolContext
 
-PATIENCE: Final = 20.0  # seconds until each has connected
-CHECKED_WITHIN: Final = 12.0  # seconds of them in the doctor
+PATIENCE: Final = 20.0  # seconds for a server to connect
+CHECKED_WITHIN: Final = 12.0  # seconds to connect, in the doctor
 
 OFFERS: Final = Phrase(
     "{server}：{count} 个工具，约 {tokens} token", "{server}: {count} tools, about {tokens} tokens"
@@ -86,12 +86,12 @@ async def look_at(rows: Mapping[str, ServerRow], *, seconds: float) -> list[Serv
 
 
 def list_servers(settings: Settings) -> list[ServerStatus]:
-    """The status of each server of MCP_FILE, connected for this. Raises ConfigError."""
+    """Connect to each server of MCP_FILE and return its status. Raises ConfigError."""
     return asyncio.run(look_at(rows_of(settings), seconds=PATIENCE))
 
 
 def servers_to_text(statuses: Sequence[ServerStatus]) -> Bilingual:
-    """A line for each server in columns, and one for each tool that is left out."""
+    """A line for each server, in columns, and a line for each skipped tool."""
     heads = [head.fill() for head in HEADS]
     rows = [
         (
@@ -112,7 +112,7 @@ def servers_to_text(statuses: Sequence[ServerStatus]) -> Bilingual:
 
 
 def servers_to_data(statuses: Sequence[ServerStatus]) -> list[dict[str, Any]]:
-    """The same as data, for JSON."""
+    """The statuses as data for JSON."""
     return [asdict(one) for one in statuses]
 
 

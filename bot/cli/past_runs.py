@@ -93,7 +93,7 @@ def latest_runs(settings: Settings, journal: Journal, *, limit: int) -> list[Run
 
 def _nobody_runs(settings: Settings) -> bool:
     """Whether no process has the journal open; False if that is unknown."""
-    if not hasattr(os, "fork"):  # Windows has no lock to look at
+    if not hasattr(os, "fork"):  # on Windows there is no lock to check
         return False
     try:
         with closing(
@@ -106,8 +106,8 @@ def _nobody_runs(settings: Settings) -> bool:
 
 
 def lines_of(settings: Settings, journal: Journal, run: str) -> list[Line]:
-    """All that is known of one run; in the file, the beginning of its id is enough. Texts only with
-    LOG_CONTENT=1.
+    """All records of a run. In the file LOG_RUNS, the beginning of the run's ID is enough. Texts
+    are included only with LOG_CONTENT=1.
     """
     if settings.log_runs is not None:
         return chain(_lines_of_file(settings), run)
@@ -154,7 +154,7 @@ def chain_to_text(lines: Iterable[Line]) -> Bilingual:
 
 
 def _here(moment: str, to: str = "seconds") -> str:
-    """A moment in UTC as local time with its zone: 2026-01-31 20:00:00+08:00."""
+    """A UTC time as local time with its zone: 2026-01-31 20:00:00+08:00."""
     try:
         return datetime.fromisoformat(moment).astimezone().isoformat(" ", to)
     except ValueError:

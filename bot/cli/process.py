@@ -1,4 +1,4 @@
-"""A command as a process: its configuration, its run, its end, and its output."""
+"""Runs a command as a process: configuration, signals, exit and output."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 ENV_FILE = Path(".env")
 OWNER_ONLY = 0o077  # a umask
-INTERRUPTED = 130  # as a shell says of Ctrl-C
+INTERRUPTED = 130  # a shell's exit code for Ctrl-C
 GRACE = 10.0
 """Seconds that runs have to finish when the service stops; stop_grace_period in docker-compose.yml
 is longer.
@@ -83,7 +83,7 @@ def configure(*, service: bool) -> Settings:
         settings, warnings = load_settings(environ=os.environ, env_file=ENV_FILE, service=service)
     except ConfigError as error:
         exit_with(error)
-    if settings.tz and hasattr(time, "tzset"):  # perhaps only set in .env
+    if settings.tz and hasattr(time, "tzset"):  # it may be set in .env only
         os.environ["TZ"] = settings.tz
         time.tzset()
     for library, level in LIBRARY_LEVELS.items():
@@ -269,7 +269,7 @@ async def check_running_bot(
 
 
 def state_of(settings: Settings, bots: Sequence[Service]) -> str:
-    """The state for the log; a worker logs by itself what it is ready for."""
+    """The state for the log. A worker logs its own when it is ready."""
     from bot.cli.control import where_of
 
     if settings.has_broker:
@@ -386,7 +386,7 @@ def run_until_stopped(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 
 def exit_with(*errors: ConfigError) -> NoReturn:
-    """Report every problem to the operator and end the process."""
+    """Report every problem and exit the process."""
     say(UNUSABLE)
     for error in errors:
         for problem in error.problems:
@@ -399,18 +399,18 @@ def _shown(problem: Problem) -> Bilingual:
 
 
 def say(line: Phrase | Bilingual, **values: object) -> None:
-    """The same as `tell`, with a line of the catalogue."""
+    """The same as `tell`, with a bilingual line."""
     tell(line.fill(**values) if isinstance(line, Phrase) else line)
 
 
 def fail(line: Phrase | Bilingual, **values: object) -> NoReturn:
-    """Say why the command failed and end the process with code 1."""
+    """Report why the command failed, and exit the process with code 1."""
     say(line, **values)
     raise SystemExit(1)
 
 
 def show(text: str) -> None:
-    """Print what was asked for to standard output, in the language of the terminal."""
+    """Print a command's result to standard output, in the language of the terminal."""
     print(text_in(language(), text), flush=True)
 
 
@@ -420,5 +420,5 @@ def ask_line(question: str) -> str:
 
 
 def tell(text: str) -> None:
-    """Print a line about the bot itself to standard error, in the language of the terminal."""
+    """Print a message about the bot itself to standard error, in the language of the terminal."""
     print(text_in(language(), text), file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""A document as it is read: a page of the web, a PDF, a text."""
+"""A parsed document: a web page, a PDF or plain text."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from msgspec import Struct
 
 
 class Document(Struct, frozen=True):
-    """`paragraphs` are its text in order: a heading begins with `#`, a page of a PDF is headed
-    `[page 3]`, a row of a table is one line. `is_cut`: it says more than that. Empty fields are not
-    known. All of it is words from outside.
+    """`paragraphs` is the text in order: a heading begins with `#`, each page of a PDF with `[page
+    3]`, and a table row is one line. `is_cut`: the document has more text. Unknown fields are
+    empty. Everything in it is untrusted.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""Jobs: what is to be said or asked at a moment, once or again and again."""
+"""Jobs: messages and questions for a later moment, once or repeatedly."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from frostagent.types.results import ToolResult
 from frostagent.types.tools import ToolContext
 from frostagent.types.traits import Audience
 
-RECALLABLE = 120.0  # seconds in which a recall of the message that made a job cancels it
+RECALLABLE = 120.0  # seconds in which recalling the message that made a job cancels it
 
 
 class JobKind(StrEnum):
-    """TEXT: its words are said, without a model. RUN: they are a question, asked by its maker.
-    FEED: what is new in a feed is said; its words are the title.
+    """TEXT: the words are sent as they are, without a model. RUN: the words are a question of the
+    job's maker. FEED: new entries of a feed are sent; the words are its title.
     """
 
     TEXT = "text"
@@ -28,10 +28,10 @@ class JobKind(StrEnum):
 
 
 class JobState(StrEnum):
-    """WAITING for its moment; FIRING: its words, or its turn, are in the journal under its `claim`,
-    and what became of them is not known yet. MISSED: its maker is to hear that nothing was said;
-    REPORTING: those words are in the journal under its `claim`. ENDED: it never fires again. Else
-    `claim` is the latest one.
+    """WAITING: for its moment. FIRING: its message or turn is in the journal under its `claim`, and
+    the outcome is unknown. MISSED: nothing was said, which is still to be reported to its maker.
+    REPORTING: that report is in the journal under its `claim`. ENDED: it never fires again. In
+    other states `claim` is the latest one.
     """
 
     WAITING = "waiting"
@@ -42,17 +42,17 @@ class JobState(StrEnum):
 
 
 JobKey: TypeAlias = tuple[int, int]
-"""The account, and the number that people type: 7 of `J7`."""
+"""The account, and the number that people type: 7 for `J7`."""
 
 
 class Job(Struct, frozen=True, kw_only=True):
     """A job of `maker`, made in `where` by the message `message_id` (empty if it has no id).
 
-    `rule` is empty for once, else as `bot/jobs/rules.py` reads it, by the clock on the wall of
-    `zone` (empty: the machine's). `due` is the moment that it is about, `wake` when somebody is to
-    look at it, both in seconds since 1970. `authority` is the most that its run may have,
-    `language` that of its maker, `zh` or `en`. Its words were said `fired` times, and `missed`
-    times not. `notes` are what is known of a feed, as JSON.
+    `rule` is empty for once, else in the format of `bot/jobs/rules.py`; it follows the local time
+    of `zone` (empty: the machine's). `due` is its moment and `wake` when the scheduler must next
+    handle it, both in seconds since 1970. `authority` is the upper limit for its run. `language` is
+    its maker's, `zh` or `en`. `fired` and `missed` count its firings. `notes` is the state of a
+    feed as JSON.
     """
 
     number: int
@@ -76,25 +76,21 @@ class Job(Struct, frozen=True, kw_only=True):
 
     @property
     def tongue(self) -> Language:
-        """The language of its maker."""
         return Language.ENGLISH if self.language == "en" else Language.CHINESE
 
     @property
     def key(self) -> JobKey:
-        """What tells it apart."""
         return self.where.platform_id, self.number
 
 
 class JobMade(Struct, frozen=True, tag="job_made"):
-    """Somebody made a job."""
-
     job: Job
     type: ClassVar[Literal["job_made"]] = "job_made"
 
 
 class JobChanged(Struct, frozen=True, tag="job_changed"):
-    """A job stands as told here now, but for what never changes of it: its place, its maker, its
-    words. One that has ended, or is erased, stays so.
+    """The new state of a job. Its place, maker and words never change. A job that has ended or was
+    erased stays so.
     """
 
     job: Job
@@ -102,7 +98,7 @@ class JobChanged(Struct, frozen=True, tag="job_changed"):
 
 
 class JobsEnded(Struct, frozen=True, tag="jobs_ended"):
-    """This person left the group, or the bot did (0): none of their jobs there fires again."""
+    """A person left the group, or the bot did (`maker` 0): none of their jobs there fires again."""
 
     where: Conversation
     maker: int
@@ -110,9 +106,9 @@ class JobsEnded(Struct, frozen=True, tag="jobs_ended"):
 
 
 class Fate(StrEnum):
-    """What became of the words, or the turn, that a job claimed: they were SAID, or may have been
-    and nobody knows (UNKNOWN), were LOST, or are still OPEN. A turn that was BROKEN off had begun
-    something that must not be done twice.
+    """The outcome of a job's claim, that is of its message or turn. SAID: sent or answered.
+    UNKNOWN: possibly sent. LOST: not sent. OPEN: in progress. BROKEN: a turn was interrupted after
+    it had begun something that must not be done twice.
     """
 
     SAID = "said"
@@ -123,75 +119,68 @@ class Fate(StrEnum):
 
 
 class JobQueries(Protocol):
-    """The jobs of the journal, to be read; they are written as entries. None where it cannot be
-    read now.
+    """Reads jobs from the journal; they are written as entries. Every method returns None if the
+    journal cannot be read now, except that `said_as` then finds nothing.
     """
 
     async def next_wake(self, accounts: Collection[int]) -> float | None:
-        """When the next job of these accounts is to be looked at; infinity where there is none."""
+        """The earliest `wake` of these accounts' jobs; infinity if there is none."""
         ...
 
     async def due(self, accounts: Collection[int], now: float) -> tuple[Job, ...] | None:
-        """The jobs of these accounts that are to be looked at by now, the oldest first, a few of
-        many.
-        """
+        """The jobs of these accounts whose `wake` has come, the oldest first, limited in number."""
         ...
 
     async def claimed(self, account: int) -> tuple[Job, ...] | None:
-        """The jobs of the account that have claimed something and do not know what became of it."""
+        """The jobs of the account that are FIRING or REPORTING."""
         ...
 
     async def fate(self, job: Job) -> Fate | None:
-        """What became of what the job has claimed."""
+        """The outcome of the job's claim."""
         ...
 
     async def listed(
         self, account: int, *, where: Conversation | None = None, maker: int = 0
     ) -> tuple[Job, ...] | None:
-        """The jobs of the account that have not ended, by their moments: of a conversation, of a
-        person, or of both.
+        """The account's jobs that have not ended, by `due`: of a conversation, of a person, or of
+        both.
         """
         ...
 
     async def said_as(self, where: Conversation, message_id: str) -> Job | None:
-        """The job whose latest words are this message there."""
+        """The job whose latest message is this one."""
         ...
 
     async def latest_number(self, account: int) -> int | None:
-        """The highest number that a job of the account ever had; 0 for none."""
+        """The highest number of any job of the account; 0 for none."""
         ...
 
 
 class Reminders(Protocol):
-    """What a run may do with jobs, each by its asker's rights: the answers are words for the model,
-    with the authority of those whose words they tell. All raise InvalidArguments, ToolDenied,
+    """What a run may do with jobs, within its asker's rights. Results are text for the model, with
+    the authority of those whose words they contain. All methods raise InvalidArguments, ToolDenied,
     ToolFailed.
     """
 
     async def create(
         self, context: ToolContext, words: str, *, when: str, rule: str, kind: JobKind
-    ) -> ToolResult:
-        """Make a job."""
-        ...
+    ) -> ToolResult: ...
 
     async def listed(self, context: ToolContext) -> ToolResult:
-        """The jobs that its asker may see there, a line each."""
+        """The jobs that the asker may see there, one a line."""
         ...
 
-    async def cancel(self, context: ToolContext, number: str) -> ToolResult:
-        """End a job."""
-        ...
+    async def cancel(self, context: ToolContext, number: str) -> ToolResult: ...
 
     async def move(self, context: ToolContext, number: str, *, when: str, rule: str) -> ToolResult:
-        """Give a job another moment, or another rule."""
+        """Change the moment or the rule of a job."""
         ...
 
 
 class Subscriptions(Protocol):
-    """Has a conversation told what is new in a feed."""
-
     async def subscribe(self, context: ToolContext, url: str, *, minutes: int) -> ToolResult:
-        """Read the feed, and tell of what is new in it from now on; words for the model. Raises
-        InvalidArguments, ToolDenied, ToolFailed, and Suspend if an owner is to decide.
+        """Read the feed, and report its new entries to the conversation from now on. Returns text
+        for the model. Raises InvalidArguments, ToolDenied, ToolFailed, and Suspend if an owner must
+        decide.
         """
         ...

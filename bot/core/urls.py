@@ -1,4 +1,4 @@
-"""Urls in what people and models write, and those that a run may read. Pure."""
+"""URLs in text of people and models, and which of them a run may read. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ AFTER: Final = ".,;:!?'*_~"
 
 
 def urls_in(text: str) -> Iterator[str]:
-    """Each url of a text: in ASCII alone, and as far as it may reach."""
+    """Each URL in a text, in two readings: only its ASCII part, and up to the next delimiter."""
     for found in URL.finditer(text):
         yield trim_url(found[0])
         if longer := LONGER.match(text, found.start()):
@@ -21,8 +21,8 @@ def urls_in(text: str) -> Iterator[str]:
 
 
 def trim_url(url: str) -> str:
-    """A url without what a sentence has behind it; a bracket belongs to it if it was opened in
-    it.
+    """The URL without punctuation that belongs to the sentence around it. A closing bracket stays
+    only if the URL contains the opening one.
     """
     depth = 0
     for place, char in enumerate(url):
@@ -34,7 +34,7 @@ def trim_url(url: str) -> str:
 
 
 def url_key(url: str) -> str:
-    """What two spellings of a url have in common."""
+    """The same key for all usual spellings of a URL."""
     text = url if "://" in url else f"http://{url}"
     try:
         parts = urlsplit(unquote(text))
@@ -46,16 +46,14 @@ def url_key(url: str) -> str:
 
 
 class KnownUrls:
-    """The urls that a run may read once words from outside are in it: those that people named, and
-    those that a search found. Any other url may carry what was said here to the author of those
-    words.
+    """The URLs that a run may read once it has read outside text: those that people named and those
+    that a search found. Any other URL might carry words of this chat to the author of that text.
     """
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self._keys = {url_key(url) for text in texts for url in urls_in(text)}
 
     def add(self, urls: Iterable[str]) -> None:
-        """Know these, too."""
         self._keys.update(map(url_key, urls))
 
     def __contains__(self, url: str) -> bool:

@@ -1,1 +1,1 @@
-"""Reminders and schedules: their rules, what makes and changes them, and the timer."""
+"""Reminders, scheduled runs and feeds: rules, commands, and the scheduler."""

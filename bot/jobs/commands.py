@@ -1,4 +1,4 @@
-"""`/reminders`: what is set, and how it is cancelled."""
+"""`/reminders`: lists and cancels reminders."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ CATALOGUE.register(__name__, globals())
 
 
 def reminders_command(book: JobBook) -> Command:
-    """One's own reminders in this conversation; those of all for admins, in private those of all
-    places for owners.
+    """Lists the asker's reminders in this conversation. Admins can list everyone's there, and
+    owners in private those of all conversations.
     """
 
     async def show(asked: Asked, maker: int) -> str:

@@ -1,4 +1,4 @@
-"""RSS, Atom and JSON feeds: what is new in one since it was read last, and how that is told."""
+"""RSS, Atom and JSON feeds: parsing them, finding the new entries, and wording the messages."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from frostagent.types.errors import ToolFailed
 
 logger = logging.getLogger(__name__)
 
-MAX_SEEN: Final = 400  # ids of entries that a feed is known by
-MAX_ENTRIES: Final = 100  # of a feed that are looked at, the latest
-MAX_PENDING: Final = 30  # entries that wait to be said
+MAX_SEEN: Final = 400  # entry ids that are remembered of a feed
+MAX_ENTRIES: Final = 100  # of a feed that are read, the latest
+MAX_PENDING: Final = 30  # new entries that wait to be said
 MAX_TITLE: Final = 100  # characters
 MAX_URL: Final = 300  # characters
-SHOWN: Final = 3  # entries of a message with their links
+SHOWN: Final = 3  # entries of a message that have their link
 PARSED_WITHIN: Final = 10.0  # seconds
-DEAD: Final = 5  # failures in a row after which the maker hears of it
-LONGEST_REST: Final = 86_400.0  # seconds between two tries of a feed that fails
+DEAD: Final = 5  # failures in a row after which the maker is informed
+LONGEST_REST: Final = 86_400.0  # seconds between two reads of a failing feed, at most
 
 TAG = re.compile(r"<[^<>]{0,500}>")
 NOT_A_FEED = "url: there is no feed (RSS, Atom, JSON Feed) at that address"
@@ -43,16 +43,14 @@ CATALOGUE.register(__name__, globals())
 
 
 class Entry(Struct, frozen=True):
-    """An entry of a feed, as it is said."""
-
     key: str
     title: str
     url: str
 
 
 class FeedNotes(Struct, frozen=True):
-    """What is known of a feed: the marks its server gave with it, the keys of entries that were
-    there, those that are to be said, how often in a row it could not be read.
+    """The stored state of a feed: its server's cache validators, the keys of known entries, the
+    entries still to be said, and the number of failures in a row.
     """
 
     url: str
@@ -64,21 +62,20 @@ class FeedNotes(Struct, frozen=True):
 
 
 class Feed(Struct, frozen=True):
-    """A feed as it was read: its title, and its entries, the oldest first."""
+    """A parsed feed; its entries are in order, the oldest first."""
 
     title: str
     entries: tuple[Entry, ...]
 
 
 def read_notes(text: str) -> FeedNotes:
-    """The notes of a job."""
     notes: FeedNotes = codec.read(FeedNotes, text)
     return notes
 
 
 async def read_news(web: Web, notes: FeedNotes, *, is_first: bool = False) -> tuple[str, FeedNotes]:
-    """The title of the feed (empty if it has not changed) and the notes with what is new in it; at
-    the first time nothing is. Raises ToolFailed.
+    """The title of the feed (empty if it has not changed), and the notes with its new entries
+    pending. With `is_first`, no entry counts as new. Raises ToolFailed.
     """
     headers = {"If-None-Match": notes.etag, "If-Modified-Since": notes.modified}
     answer = await web.get(
@@ -109,17 +106,17 @@ async def read_news(web: Web, notes: FeedNotes, *, is_first: bool = False) -> tu
 
 
 def parse_feed(body: bytes) -> Feed:
-    """The feed in these bytes. Raises ToolFailed if there is none."""
+    """Parse a feed. Raises ToolFailed for anything else."""
     start = body.lstrip()[:1]
     if start == b"{":
         return _json_feed(body)
     import feedparser  # noqa: PLC0415  # 50 ms, for those who subscribe to something
 
-    # A stream: it would open bytes as the name of a file, and fetch an address.
+    # A stream: the library would take bytes for the name of a file or a URL to fetch.
     stream = io.BytesIO(body)
     try:
         parsed = feedparser.parse(stream, sanitize_html=False, resolve_relative_uris=False)
-    except Exception:  # of a library that reads what strangers wrote
+    except Exception:  # a library's, on foreign input
         logger.info("a feed broke its parser", exc_info=True)
         raise ToolFailed(NOT_A_FEED) from None
     if not parsed.get("version"):
@@ -161,7 +158,7 @@ def _entries(found: Any) -> Iterator[Entry]:
 
 
 def _plain(text: object) -> str:
-    """A title as a line of words."""
+    """A title as one line of plain text."""
     if not isinstance(text, str):
         return ""
     words = " ".join(visible_text(html.unescape(TAG.sub(" ", text[:2000]))).split())
@@ -169,7 +166,7 @@ def _plain(text: object) -> str:
 
 
 def tell_news(title: str, entries: Sequence[Entry], tongue: Language) -> str:
-    """New entries in a message: the latest with their links, of the others a line."""
+    """The message about new entries: the latest with their links, the others in one line."""
     shown, rest = entries[-SHOWN:], entries[:-SHOWN]
     lines = [ENTRY.format(tongue, title=one.title, url=one.url).rstrip() for one in shown]
     if rest:
@@ -179,5 +176,5 @@ def tell_news(title: str, entries: Sequence[Entry], tongue: Language) -> str:
 
 
 def rest_of(interval: float, failures: int) -> float:
-    """The seconds until a feed that failed so often in a row is read again."""
+    """Seconds until a feed with this many failures in a row is read again."""
     return min(interval * 2.0 ** min(failures, 10), LONGEST_REST)

@@ -1,5 +1,5 @@
-"""Who may make, see, move and cancel jobs, and what is said about that. Fits `Reminders` and
-`Subscriptions`.
+"""Creating, listing, moving and cancelling jobs, with the rights and limits for each. Fits
+`Reminders` and `Subscriptions`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from frostagent.types.traits import Audience
 MAX_OF_PERSON: Final = 20
 MAX_OF_PLACE: Final = 50
 MAX_WORDS: Final = 500  # characters
-SHOWN_WORDS: Final = 60  # characters of each in a list
+SHOWN_WORDS: Final = 60  # characters of each job in a list
 
 SET = Phrase(
     "已设好 J{number}：{moment}{rule}。内容：{words}",
@@ -119,32 +119,32 @@ WANTED = re.compile(
     r"|\bevery (?:day|morning|evening|night|week|month|hour|mon|tue|wed|thu|fri|sat|sun|\d)"
     r"|\bin (?:an?|\d+|half an) ?(?:minute|hour)",
 )
-"""Words of a question, in lower case, that may want a reminder. The tool is offered from the
-first such question of a conversation on, so that a prompt without any has no token more, and one
-that has begun alike goes on alike.
+"""Matches lower-case questions that may want a reminder. From a conversation's first such question
+on, the tool is offered for good, so that other conversations spend no tokens on it and a prompt
+keeps its cached prefix.
 """
 
 HINTS = (
     *("提醒", "闹钟", "定时", "叫", "喊我", "别忘", "倒计时", "到点", "每", "后"),
     *("remind", "alarm", "schedul", "timer", "wake ", "ping ", "every ", "minute", "hour", "j"),
 )
-"""One of them is in each of those words: most questions have none, and are not searched."""
+"""Every match of WANTED contains one of these, so most questions need no search."""
 
 FEED = re.compile(r"订阅|(?<![a-z])(?:rss|feeds?|atom)(?![a-z])|subscri")
-"""Words of a question, in lower case, that may want news of a feed: not those of "feedback"."""
+"""Matches lower-case questions that may want news of a feed, but not "feedback"."""
 
 FEEDS_OFFERED: Final = PlaceSetting[str]("feeds", read=lambda text: text or None)
 OFFERED: Final = PlaceSetting[str]("reminders", read=lambda text: text or None)
 
 
 def wants_reminder(words: str) -> bool:
-    """Whether they may want a reminder."""
+    """Whether a question may want a reminder."""
     folded = words.casefold()
     return any(hint in folded for hint in HINTS) and WANTED.search(folded) is not None
 
 
 def wants_feed(words: str) -> bool:
-    """Whether they may want news of a feed."""
+    """Whether a question may want news of a feed."""
     return FEED.search(words.casefold()) is not None
 
 
@@ -152,8 +152,8 @@ DEMANDS: Final = ((OFFERED, Reminders, wants_reminder), (FEEDS_OFFERED, Subscrip
 
 
 class JobBook:
-    """The jobs of everybody, for the tools and for commands. `look` has the timer look again, feeds
-    are read by `web`, which checks addresses.
+    """All jobs, for tools and commands. `look` makes the timer look again. `web` reads feeds and
+    must be a client that checks addresses.
     """
 
     def __init__(
@@ -179,7 +179,9 @@ class JobBook:
         self._making = asyncio.Lock()
 
     def on_demand(self, question: Question) -> Mapping[type, object]:
-        """The ports of the tools that this question or an earlier one there wants."""
+        """The ports of the tools that this question, or an earlier one of the conversation, may
+        want.
+        """
         where = question.message.conversation
         ports: dict[type, object] = {}
         for setting, port, wants in DEMANDS:
@@ -188,7 +190,7 @@ class JobBook:
                     continue
                 self._settings.put(setting, where, "1")
             ports[port] = self
-        # Feeds are listed and cancelled with the tool for reminders.
+        # The tool for reminders also lists and cancels feeds.
         return {**ports, Reminders: self} if Subscriptions in ports else ports
 
     # --- for the tool -----------------------------------------------------------------------------
@@ -196,8 +198,8 @@ class JobBook:
     async def create(
         self, context: ToolContext, words: str, *, when: str, rule: str, kind: JobKind
     ) -> ToolResult:
-        """Make a job, and say when it comes. Raises InvalidArguments, ToolDenied, ToolFailed;
-        Suspend for what is done by itself again and again, if others' words may have led there.
+        """Make a job; the result says when it fires. Raises InvalidArguments, ToolDenied,
+        ToolFailed; Suspend for a repeated run if others' words may have led to it.
         """
         asker, where, now = context.asker, place_of(context), self._clock.now()
         words = visible_text(words).strip()
@@ -229,7 +231,7 @@ class JobBook:
         return ToolResult(told, sources=context.asked)
 
     async def listed(self, context: ToolContext) -> ToolResult:
-        """The jobs that the asker may see there, a line each. Raises ToolFailed."""
+        """The jobs that the asker may see there, one a line. Raises ToolFailed."""
         asker, where = context.asker, place_of(context)
         is_admin = may_call(asker, Audience.GROUP_ADMIN)
         found = await self.visible(where, 0 if is_admin else number_of(asker))
@@ -243,7 +245,9 @@ class JobBook:
         return _result(await self.end(job, context.port(Language)), (job,), context)
 
     async def move(self, context: ToolContext, number: str, *, when: str, rule: str) -> ToolResult:
-        """Give a job another moment, or another rule, and say when it comes. Raises as `create`."""
+        """Change a job's moment or rule; the result says when it fires next. Raises the same as
+        `create`.
+        """
         job = await self._find(context.asker, place_of(context), number)
         if job.state is not JobState.WAITING:
             raise ToolFailed(BUSY.format(number=number))
@@ -262,7 +266,9 @@ class JobBook:
     # --- for commands, too ------------------------------------------------------------------------
 
     async def visible(self, where: Conversation, maker: int) -> tuple[Job, ...] | None:
-        """The jobs of a conversation, of this person or of all (0); None if they cannot be read."""
+        """The jobs of a conversation made by this person (0: by anyone); None if they cannot be
+        read.
+        """
         return await self._jobs.listed(where.platform_id, where=where, maker=maker)
 
     async def everywhere(self, account: int) -> tuple[Job, ...] | None:
@@ -270,13 +276,13 @@ class JobBook:
         return await self._jobs.listed(account)
 
     async def end(self, job: Job, tongue: Language) -> str:
-        """End the job; what is said about that. Raises ToolFailed."""
+        """End the job. Returns the line that confirms it. Raises ToolFailed."""
         if not await self._store.commit(JobChanged(replace(job, state=JobState.ENDED))):
             raise ToolFailed(NOT_NOW)
         return CANCELLED.format(tongue, number=job.number, words=_short(job.words))
 
     async def scheduled(self, where: Conversation, tongue: Language) -> list[ScheduledJob] | None:
-        """The jobs of a conversation as a page shows them; None if they cannot be read."""
+        """A conversation's jobs for the console; None if they cannot be read."""
         found = await self.visible(where, 0)
         if found is None:
             return None
@@ -296,9 +302,7 @@ class JobBook:
         ]
 
     async def explain(self, asked: Asked) -> str:
-        """What a message that is quoted is about, if it is a reminder or tells of a missed one;
-        else empty.
-        """
+        """Explain the quoted message if it is a reminder or reports a missed one; else empty."""
         job = await self._jobs.said_as(asked.where, asked.quoted) if asked.quoted else None
         if job is None:
             return ""
@@ -316,8 +320,8 @@ class JobBook:
         return why.format(asked.language, number=number, fired=fired, missed=missed, **told)
 
     async def cancel_in(self, where: Conversation, number: int) -> bool:
-        """End the job of this number there. Returns False if there is none, or if that cannot be
-        written now.
+        """End the job with this number there. False if there is none or the journal cannot be
+        written.
         """
         found = await self.visible(where, 0)
         job = next((one for one in found or () if one.number == number), None)
@@ -326,8 +330,8 @@ class JobBook:
         return await self._store.commit(JobChanged(replace(job, state=JobState.ENDED)))
 
     async def _find(self, asker: Asker, where: Conversation, number: str) -> Job:
-        """The job of this number that the asker may change. Raises InvalidArguments, ToolDenied,
-        ToolFailed.
+        """The job with this number, if the asker may change it. Raises InvalidArguments,
+        ToolDenied, ToolFailed.
         """
         if not (found := NUMBER.fullmatch(number.strip())):
             raise InvalidArguments(NO_SUCH.format(number=number[:20]))
@@ -342,7 +346,7 @@ class JobBook:
         return job
 
     async def find(self, asker: Asker, where: Conversation, number: str) -> Job | None:
-        """The same for a command; None for what there is not, or is not the asker's to change.
+        """The job with this number; None if it does not exist or the asker may not change it.
         Raises ToolFailed.
         """
         try:
@@ -351,7 +355,7 @@ class JobBook:
             return None
 
     def told(self, jobs: Collection[Job], tongue: Language, *, places: bool = False) -> str:
-        """These jobs, a line each; with their `places`, if they are of several."""
+        """The jobs, one a line; with `places`, each with its conversation."""
         lines = []
         for job in jobs:
             place = f"[{job.where.session_id}] " if places else ""
@@ -369,12 +373,12 @@ class JobBook:
             "rule": IN_BRACKETS.format(tongue, rule=rule) if rule else "",
         }
 
-    # --- what may be ------------------------------------------------------------------------------
+    # --- rights and limits ------------------------------------------------------------------------
 
     async def subscribe(self, context: ToolContext, url: str, *, minutes: int) -> ToolResult:
-        """Make a job that tells what is new in a feed, which is read at once: nothing of what is
-        there is news. Raises InvalidArguments, ToolDenied, ToolFailed; Suspend if others' words may
-        have led there.
+        """Make a job for a feed, which is read at once: its present entries do not count as new.
+        Raises InvalidArguments, ToolDenied, ToolFailed; Suspend if others' words may have led to
+        it.
         """
         asker, where, now = context.asker, place_of(context), self._clock.now()
         url = url.strip()
@@ -408,7 +412,7 @@ class JobBook:
         return ToolResult(words, sources=context.asked, authority=Audience.EVERYONE)
 
     async def _make(self, job: Job) -> Job:
-        """The job with its number, once it is written. Raises ToolDenied, ToolFailed."""
+        """Number the job and write it. Raises ToolDenied, ToolFailed."""
         async with self._making:
             await self._check_limits(job)
             latest = await self._jobs.latest_number(job.where.platform_id)
@@ -428,7 +432,7 @@ class JobBook:
             raise InvalidArguments(str(problem)) from None
 
     def _moment(self, when: str, rule: str, now: float) -> tuple[str, float]:
-        """The rule, and its first moment. Raises InvalidArguments."""
+        """The rule and its first moment, in seconds since 1970. Raises InvalidArguments."""
         if when.strip():
             if rule.startswith(CRON):
                 raise InvalidArguments(MOMENT_AND_RULE)
@@ -442,8 +446,9 @@ class JobBook:
         return rule, first
 
     def _authority(self, context: ToolContext) -> Audience:
-        """The most that a run of this job may ever have: of its maker, and of all whose words may
-        have led to it, unless an owner has allowed this call.
+        """The upper limit of what the job's run may do: the lowest authority of its maker and of
+        all whose words may have led to the job. If an owner has allowed this call, only the maker's
+        counts.
         """
         asker = context.asker
         own = Audience.EVERYONE
@@ -481,8 +486,8 @@ class JobBook:
 
 
 def may_see(asker: Asker, job: Job, *, where: Conversation) -> bool:
-    """Whether the asker may hear of a job in this conversation: its own are told here, those of
-    other places to whoever made them and to owners, and not in a group.
+    """Whether a job may be shown to the asker in this conversation. A job of another conversation
+    is shown only in private, to its maker and to owners.
     """
     if job.where == where:
         return True
@@ -490,14 +495,13 @@ def may_see(asker: Asker, job: Job, *, where: Conversation) -> bool:
 
 
 def may_change(asker: Asker, job: Job) -> bool:
-    """Whether the asker may cancel or move a job."""
     if job.maker == number_of(asker):
         return True
     return may_call(asker, Audience.GROUP_ADMIN)
 
 
 def _result(words: str, jobs: Collection[Job], context: ToolContext) -> ToolResult:
-    """What tells these jobs, with the authority of those whose words they are."""
+    """A result about these jobs, with the lowest authority of those whose words it contains."""
     least = (
         job.authority if job.maker == number_of(context.asker) else Audience.EVERYONE
         for job in jobs

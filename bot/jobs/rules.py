@@ -1,4 +1,4 @@
-"""When a job fires: moments, rules and time zones, and how they are read and told. Pure.
+"""Moments, rules and time zones of jobs: reading, computing and wording them. Pure.
 
 A rule is empty (once), `cron 0 8 * * 1-5`, or `every 30` (minutes).
 """
@@ -21,10 +21,10 @@ from cronsim import CronSim, CronSimError
 from bot.core.language import CATALOGUE, Language, Phrase
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
-TIGHTEST: Final = 10  # minutes between two firings of one job
-FURTHEST: Final = 5 * 366 * DAY  # seconds
+TIGHTEST: Final = 10  # minutes between two firings of a job, at least
+FURTHEST: Final = 5 * 366 * DAY  # seconds ahead, at most
 LONGEST_RULE: Final = 100  # characters
-LOOKED_AT: Final = 64  # firings of a rule, or a year of them, that are compared
+LOOKED_AT: Final = 64  # firings of a rule that are checked
 
 CRON, EVERY = "cron", "every"
 LOCAL_TIME = Path("/etc/localtime")
@@ -87,7 +87,7 @@ CATALOGUE.register(__name__, globals())
 
 
 class RuleProblem(ValueError):
-    """A moment or a rule that cannot be meant; says what may be meant instead."""
+    """An unusable moment or rule; the message says what is valid."""
 
 
 # --- zones ----------------------------------------------------------------------------------------
@@ -95,8 +95,8 @@ class RuleProblem(ValueError):
 
 @lru_cache(maxsize=16)
 def zone_named(name: str) -> tzinfo:
-    """The time zone that TZ names so, the machine's if it is empty; of what has no rules that can
-    be read, the offset of now.
+    """The time zone of this TZ name, the machine's if it is empty. If its rules cannot be read, the
+    present offset.
     """
     file = Path(name.removeprefix(":")) if name.startswith((":/", "/")) else LOCAL_TIME
     try:
@@ -109,7 +109,7 @@ def zone_named(name: str) -> tzinfo:
 
 
 def wall_clock(at: float, zone: str) -> datetime:
-    """The moment as the clock on the wall of the zone shows it."""
+    """The local time of a moment in the zone."""
     return datetime.fromtimestamp(at, zone_named(zone))
 
 
@@ -117,7 +117,7 @@ def wall_clock(at: float, zone: str) -> datetime:
 
 
 def read_rule(text: str, *, zone: str, now: float) -> str:
-    """The rule that somebody wrote; empty for once. Raises RuleProblem."""
+    """The rule in this text, normalised; empty for once. Raises RuleProblem."""
     words = " ".join(text.split())
     if words.casefold() in {"", "once", "none"}:
         return ""
@@ -146,7 +146,7 @@ def _check_fields(fields: str) -> None:
             if word not in {*known, "L"}:
                 raise RuleProblem(problem.format(text=word))
     try:
-        CronSim(fields, datetime.combine(date(2026, 1, 1), clock()))  # a day like any other
+        CronSim(fields, datetime.combine(date(2026, 1, 1), clock()))  # an arbitrary day
     except CronSimError as error:
         field = str(error).removeprefix("Bad ")
         if (at := {"month": 3, "day-of-week": 4}.get(field)) is not None:
@@ -159,7 +159,7 @@ def _check_firings(fields: str, zone: str, now: float) -> None:
     moments = list(islice(_firings(fields, zone, now), LOOKED_AT))
     if not moments:
         raise RuleProblem(NEVER.format(text=fields))
-    # A clock that is put forward brings two of a day together: that is nobody's rule.
+    # A clock change may bring two moments together: such a gap is not the rule's.
     gaps = [later - earlier for earlier, later in pairwise(moments)]
     if sum(gap < TIGHTEST * MINUTE for gap in gaps) > 1 or gaps[:1] == [0.0]:
         raise RuleProblem(TOO_TIGHT.format(text=fields, least=TIGHTEST))
@@ -171,8 +171,8 @@ def _firings(fields: str, zone: str, after: float, *, reverse: bool = False) -> 
 
 
 def next_moment(rule: str, *, zone: str, due: float, after: float) -> float | None:
-    """The first moment of the rule later than `after`; None if there is none, as for once. `due` is
-    a moment of it.
+    """The first moment of the rule after `after`; None if there is none, as for an empty rule.
+    `due` is a moment of the rule.
     """
     kind, _, rest = rule.partition(" ")
     if kind == EVERY:
@@ -182,7 +182,7 @@ def next_moment(rule: str, *, zone: str, due: float, after: float) -> float | No
 
 
 def latest_moment(rule: str, *, zone: str, due: float, now: float) -> float:
-    """The latest moment of the rule that has come by now, from `due` on."""
+    """The latest moment of the rule that is not after `now`, starting with `due`."""
     kind, _, rest = rule.partition(" ")
     if kind == EVERY:
         step = int(rest) * MINUTE
@@ -196,8 +196,8 @@ def latest_moment(rule: str, *, zone: str, due: float, now: float) -> float:
 
 
 def read_moment(text: str, *, zone: str, now: float) -> float:
-    """The moment that somebody wrote, in seconds since 1970. Raises RuleProblem for what is no
-    moment, has passed, or is none or two by the clock on the wall.
+    """The moment in this text, in seconds since 1970. Raises RuleProblem if it cannot be read, has
+    passed, or if the local clock skips it or shows it twice.
     """
     words = " ".join(text.split())
     if found := FROM_NOW.fullmatch(words):
@@ -241,15 +241,13 @@ def _next_time_of_day(text: str, hour: int, minute: int, *, zone: str, now: floa
 
 
 def _moment_of(wall: datetime, zone: str) -> float:
-    """The one moment at which the clock on the wall shows that. Raises RuleProblem for none and
-    for two.
-    """
+    """The moment of a local time. Raises RuleProblem if the clock skips it or shows it twice."""
     there = zone_named(zone)
     first, second = (wall.replace(tzinfo=there, fold=fold) for fold in (0, 1))
     text = wall.isoformat(timespec="minutes")
     if first.utcoffset() == second.utcoffset():
         return first.timestamp()
-    # Of a time that is skipped the offset before the change is the smaller one.
+    # For a skipped time, the offset before the change is the smaller one.
     skipped = datetime.fromtimestamp(first.timestamp(), there).replace(tzinfo=None) != wall
     if skipped:
         after, before = (datetime.fromtimestamp(one.timestamp(), there) for one in (first, second))

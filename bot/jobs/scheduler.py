@@ -1,9 +1,9 @@
-"""Fires jobs when their moments come, each once.
+"""Fires each job once, when its moment comes.
 
-One timer waits for the next moment of all jobs; they are read from the journal when it comes. The
-words of a job, or its turn, and the claim on them are in one commit. What became of them is looked
-up in the journal afterwards, in the same way whether this process said them or an earlier one:
-what was lost is tried again for an hour, and then its maker hears that it was missed.
+One timer waits for the earliest moment of all jobs, then reads the due ones from the journal. The
+words of a job, or its turn, and the claim on them are written in one commit. The outcome is looked
+up in the journal afterwards, in the same way for a claim of this process and of an earlier one. A
+lost message is retried for an hour; then the job's maker is informed that it was missed.
 """
 
 from __future__ import annotations
@@ -57,23 +57,23 @@ from frostagent.types.speech import Confirmed, Quote, Receipt, Refused, Text
 
 logger = logging.getLogger(__name__)
 
-LOOK: Final = 60.0  # seconds between two looks at a clock that may be set
+LOOK: Final = 60.0  # seconds between two looks at the clock, which may be set
 RETRY: Final = 5.0  # seconds, if the journal cannot be used
-BUSY: Final = 1.0  # seconds between two looks while something is waited for
-CHECK: Final = 60.0  # seconds after which a firing is looked up
-SOON: Final = 2.0  # seconds after which what was lost is said again
-AGAIN: Final = 30.0  # seconds after which it is tried again
-PATIENCE: Final = HOUR  # in which it is tried
-OLDEST: Final = 12 * HOUR  # what is later than that is not said
-UNSURE: Final = 10 * MINUTE  # in which a history may yet show what became of it
-LAG: Final = 5.0  # seconds after which a history has what was delivered
-MESSAGES: Final = 50  # of a history
-GIVEN_UP: Final = 30 * 24 * HOUR  # after which nobody wants to hear that it was missed
-AT_ONCE: Final = 8  # jobs that wait for a server
-AN_HOUR: Final = 5  # messages about feeds in one place
+BUSY: Final = 1.0  # seconds between two looks while a job is in progress
+CHECK: Final = 60.0  # seconds until the outcome of a firing is looked up
+SOON: Final = 2.0  # seconds until a lost message is first sent again
+AGAIN: Final = 30.0  # seconds until a job that was held is tried again
+PATIENCE: Final = HOUR  # seconds of retries
+OLDEST: Final = 12 * HOUR  # seconds; a later job is not said
+UNSURE: Final = 10 * MINUTE  # seconds in which a history may still show the outcome
+LAG: Final = 5.0  # seconds until a delivered message is in the history
+MESSAGES: Final = 50  # requested from a history
+GIVEN_UP: Final = 30 * 24 * HOUR  # seconds; an older miss is not reported
+AT_ONCE: Final = 8  # jobs that wait for a server concurrently
+AN_HOUR: Final = 5  # messages about feeds per conversation
 MAX_TRIED: Final = 10_000
-MAX_SHOWN: Final = 5  # jobs in a line about missed ones
-MAX_WORDS: Final = 60  # characters of each
+MAX_SHOWN: Final = 5  # jobs in a report of missed ones
+MAX_WORDS: Final = 60  # characters of each job in that report
 
 DEAD_FEED = Phrase(
     "📰 {title} 一直读不到，先少读几次；不要了就：取消 J{number}",
@@ -90,25 +90,24 @@ CATALOGUE.register(__name__, globals())
 
 
 class _Spoken:
-    """When news of feeds were said lately in a place."""
+    """When news of feeds was last sent to a conversation."""
 
     def __init__(self) -> None:
         self._at: deque[float] = deque(maxlen=AN_HOUR)
 
     def free_at(self, now: float) -> float:
-        """When the next may be said."""
+        """The earliest time of the next message."""
         return max(now, self._at[0] + HOUR) if len(self._at) == AN_HOUR else now
 
     def note(self, now: float) -> None:
-        """Something was said."""
         self._at.append(now)
 
 
 class Scheduler:
-    """Fires the jobs of the `accounts` that are connected here, and no others. Those in `blocked`
-    have none. `count` takes the kind of a job, and `said` or `missed`. What was due before a backup
-    was restored (`restored_at`, in seconds since 1970; 0 if never) may have been said since it was
-    made.
+    """Fires the jobs of the `accounts` connected to this process, except those made by `blocked`
+    people. `count` takes the kind of a job and `said` or `missed`. `restored_at` is when a backup
+    was last restored, in seconds since 1970 (0: never). A job that was due before that is not said:
+    it may have been said after the backup was made.
     """
 
     def __init__(
@@ -150,7 +149,7 @@ class Scheduler:
         self._spoken = DefaultLRU[Conversation, _Spoken](MAX_TRIED, _Spoken)
         self._clock = clock
         self._count = count
-        self._tried = LRU[JobKey, float](MAX_TRIED)  # since when, in this process
+        self._tried = LRU[JobKey, float](MAX_TRIED)  # since when each is retried, in this process
         self._unsure = LRU[JobKey, float](MAX_TRIED)
         self._looked_at = set[int]()
         self._changed = asyncio.Event()
@@ -163,13 +162,13 @@ class Scheduler:
     # --- the timer --------------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Something has changed: a job, the accounts, the time. Look again, now."""
+        """Look again at once: a job, the accounts or the clock has changed. Never waits."""
         self._changed.set()
         if self._group is not None:
             self._idle.clear()
 
     async def wait_idle(self) -> None:
-        """Return once nothing is being fired."""
+        """Return once no job is being fired."""
         await self._idle.wait()
 
     async def run(self) -> None:
@@ -185,7 +184,7 @@ class Scheduler:
                 await self._wait(until)
 
     async def _wait(self, until: float) -> None:
-        """Until that moment, or until something has changed."""
+        """Return at that moment, or as soon as something changes."""
         while not self._changed.is_set() and (left := until - self._clock.now()) > 0:
             try:
                 async with asyncio.timeout(None if math.isinf(left) else min(left, LOOK)):
@@ -194,16 +193,16 @@ class Scheduler:
                 continue
 
     async def _fire_due(self) -> float:
-        """Do what is to be done now; the moment at which there is more."""
+        """Handle all due jobs. Returns when to look again."""
         accounts = self._accounts()
         now = self._clock.now()
         if not accounts:
             return math.inf
-        # Of a journal in trouble nobody knows what was claimed already.
+        # While the journal cannot be written, earlier claims may not be in it yet.
         if not await self._store.commit():
             return now + RETRY
         await self._look_at_claims(accounts)
-        busy = set(self._slow)  # what these become may not be in what is read
+        busy = set(self._slow)  # their changes may not be in the next read
         found = await self._jobs.due(accounts, now)
         if found is None:
             return now + RETRY
@@ -222,7 +221,9 @@ class Scheduler:
         return max(next_wake, now + BUSY) if busy or self._slow else next_wake
 
     async def _look_at_claims(self, accounts: Collection[int]) -> None:
-        """What an earlier process claimed is looked up as soon as a history may have it."""
+        """Schedule the look-up of an earlier process's claims for when a history may show their
+        outcome.
+        """
         for account in set(accounts) - self._looked_at:
             claimed = await self._jobs.claimed(account)
             if claimed is None:
@@ -244,7 +245,7 @@ class Scheduler:
                 pass
 
     def _begin(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> None:
-        """Do what waits for a server beside the timer, so that no reminder waits for it."""
+        """Run in its own task what waits for a server, so that it delays no reminder."""
         if self._group is not None:
             self._slow.add(job.key)
             self._group.create_task(self._do(job, work), name=f"J{job.number}")
@@ -262,8 +263,8 @@ class Scheduler:
 
     @cached_property
     def _restored(self) -> float:
-        """When a backup was put back last: looked up for the first job, when the folder of the
-        journal can be read again.
+        """When a backup was last restored. Read at the first job that fires, not at start, when the
+        journal's folder may still be unreadable.
         """
         return self._restored_at()
 
@@ -280,7 +281,7 @@ class Scheduler:
         if due != job.due:
             job = replace(job, due=due, missed=job.missed + (job.kind is not JobKind.FEED))
         if job.kind is JobKind.FEED and due <= self._restored:
-            self._begin(job, partial(self._read, is_first=True))  # news since may have been said
+            self._begin(job, partial(self._read, is_first=True))  # some may be said already
         elif due <= self._restored:
             logger.info("J%d of %s was due before the restore: not said", job.number, where)
             self._advance(replace(job, state=JobState.MISSED))
@@ -289,7 +290,7 @@ class Scheduler:
         elif now - due > OLDEST and job.kind is not JobKind.FEED:
             self._miss(job, "too late")
         elif job.kind is not JobKind.TEXT and (morning := self._morning(where)):
-            is_every = job.rule.startswith(EVERY)  # whose moments are counted from the first one
+            is_every = job.rule.startswith(EVERY)  # counted from its first moment
             self._change(job, wake=morning, due=due if is_every else morning)
         elif self._is_silent(where):
             self._hold(job)
@@ -301,13 +302,13 @@ class Scheduler:
             self._begin(job, self._ask)
 
     def _morning(self, where: Conversation) -> float:
-        """When the quiet hours end that hold there; 0 if none do."""
+        """When the present quiet hours end; 0 if there are none now."""
         if self._quiet_hours.is_muted(where) or not self._quiet_hours.holds_in(where):
             return 0.0
         return self._quiet_hours.end(where) or self._clock.now() + HOUR
 
     def _is_silent(self, where: Conversation) -> bool:
-        """Whether nothing can be said there at the moment."""
+        """Whether the bot cannot speak there now."""
         return (
             self._mutes.holds_in(where)
             or self._modes.of(where) is not Mode.LIVE
@@ -316,8 +317,9 @@ class Scheduler:
         )
 
     def _hold(self, job: Job, *, is_lost: bool = False) -> None:
-        """Try it again later. What `is_lost` soon, and then the later, the longer it was tried:
-        what QQ refuses is not sent for an hour.
+        """Try the job again later, for PATIENCE seconds in all. A lost message (`is_lost`) is first
+        retried soon, then after ever longer pauses, so that messages QQ refuses are not sent for an
+        hour.
         """
         now = self._clock.now()
         since = self._tried.get(job.key, now)
@@ -339,7 +341,7 @@ class Scheduler:
         return LATE.format(job.tongue, minutes=minutes) if minutes > 0 else ""
 
     async def _read(self, job: Job, *, is_first: bool = False) -> None:
-        """Say what is new in its feed, if anything is, and no more often than a group bears."""
+        """Read the feed and say what is new, at most AN_HOUR messages an hour in a conversation."""
         now, where, notes = self._clock.now(), job.where, read_notes(job.notes)
         if (free := self._spoken.use(where).free_at(now)) > now:
             self._change(job, wake=free)
@@ -357,7 +359,9 @@ class Scheduler:
         self._claim((job,), tell_news(job.words, notes.pending, job.tongue), JobState.FIRING)
 
     def _fail(self, job: Job, notes: FeedNotes, why: str) -> None:
-        """Read it again, the later, the more often it failed; its maker hears of that once."""
+        """Read the feed again later, with longer pauses after each failure. After DEAD failures its
+        maker is informed, once.
+        """
         logger.info("J%d: %s cannot be read: %s", job.number, notes.url, why)
         now = self._clock.now()
         step = (next_moment(job.rule, zone=job.zone, due=now, after=now) or now) - now
@@ -370,14 +374,14 @@ class Scheduler:
         self._claim((job,), words, JobState.WAITING)
 
     def _claim(self, jobs: Sequence[Job], words: str, state: JobState) -> None:
-        """Say the words to whoever made these, who is one, and claim that for all of them; what is
-        only WAITING goes on to wait.
+        """Say the words to the maker of these jobs, who must be the same, and record the claim for
+        all of them. With WAITING as the `state` no claim is recorded.
         """
         first, now = jobs[0], self._clock.now()
         where, segments = first.where, list[SendSegment]()
         claims: list[Job] = []
         if where.is_group:
-            # What repeats would quote one message for ever.
+            # A repeated job would quote the same message for ever.
             if first.message_id and not first.rule and state is JobState.FIRING:
                 segments.append(Quote(first.message_id))
             if first.kind is not JobKind.FEED or state is not JobState.FIRING:
@@ -392,7 +396,7 @@ class Scheduler:
             return tuple(map(JobChanged, claims))
 
         def hear(receipt: Receipt) -> None:
-            if isinstance(receipt, Confirmed | Refused):  # of anything else nobody knows more yet
+            if isinstance(receipt, Confirmed | Refused):  # any other outcome is still unknown
                 for job in claims:
                     self._change(job, wake=self._clock.now())
                 self.look()
@@ -407,14 +411,14 @@ class Scheduler:
     # --- runs -------------------------------------------------------------------------------------
 
     def _is_queued(self, job: Job) -> bool:
-        """Whether its question waits in its lane, or is being answered."""
+        """Whether the job's question is waiting in its lane or being answered."""
         if job.kind is not JobKind.RUN:
             return False
         tasks = (work for work in self._lanes.at(job.where) if isinstance(work, Task))
         return any(task.scheduled and task.scheduled.key == job.key for task in tasks)
 
     async def _ask(self, job: Job) -> None:
-        """Put its question into its lane."""
+        """Put the job's question into its conversation's lane."""
         now, where = self._clock.now(), job.where
         try:
             role = await self._role(where, job.maker)
@@ -434,7 +438,7 @@ class Scheduler:
             self._hold(job)
 
     async def _role(self, where: Conversation, maker: int) -> Role | None:
-        """What its maker is there now; None if QQ knows nobody there. Raises TransportError."""
+        """The maker's present role; None if QQ knows no such member. Raises TransportError."""
         if not where.is_group:
             return "unknown"
         try:
@@ -482,11 +486,11 @@ class Scheduler:
 
         return Scheduled(job.key, claimed, dismissed, ended)
 
-    # --- what became of it ------------------------------------------------------------------------
+    # --- outcomes ---------------------------------------------------------------------------------
 
     async def _settle(self, job: Job) -> None:
         now = self._clock.now()
-        if job.due <= self._restored:  # it was said after the backup, or nobody knows
+        if job.due <= self._restored:  # it may have been said after the backup
             self._advance(job)
             return
         fate = await self._jobs.fate(job)
@@ -505,8 +509,8 @@ class Scheduler:
                 self._change(job, wake=now + CHECK)
 
     async def _fate_in_history(self, job: Job) -> Fate:
-        """What a history shows of words that QQ did not confirm. What none shows in UNSURE seconds
-        may have been read: it is not said again.
+        """The fate, by a history, of words that QQ did not confirm. If no history decides within
+        UNSURE seconds, they count as said and are not sent again.
         """
         now, where = self._clock.now(), job.where
         since = self._unsure.get(job.key, now)
@@ -535,7 +539,7 @@ class Scheduler:
         return Fate.OPEN if now - since < UNSURE else Fate.SAID
 
     def _advance(self, job: Job, *, is_said: bool = True) -> None:
-        """It is done with for now: it waits for its next moment, or has ended."""
+        """Complete this firing: the job waits for its next moment, or ends."""
         is_missed = job.state is not JobState.FIRING
         is_said = is_said and not is_missed
         self._tried.pop(job.key, None)
@@ -555,7 +559,7 @@ class Scheduler:
     def _miss(self, job: Job, why: str) -> None:
         logger.warning("J%d of %s is missed: %s", job.number, job.where, why)
         self._tried.pop(job.key, None)
-        if job.kind is JobKind.FEED:  # what is new waits for its next moment
+        if job.kind is JobKind.FEED:  # its news waits for the next moment
             after = max(job.due, self._clock.now())
             due = next_moment(job.rule, zone=job.zone, due=job.due, after=after) or after + HOUR
             self._change(job, state=JobState.WAITING, due=due, wake=due)
@@ -563,7 +567,9 @@ class Scheduler:
         self._change(job, state=JobState.MISSED, wake=self._clock.now())
 
     async def _report(self, job: Job) -> None:
-        """Tell its maker, once it can be said, of this and all others that were missed there."""
+        """Report this job and all others of its maker that were missed there, once the bot can
+        speak.
+        """
         now, where = self._clock.now(), job.where
         if now - job.due > GIVEN_UP:
             self._advance(job)
@@ -571,11 +577,11 @@ class Scheduler:
         if self._is_silent(where):
             self._change(job, wake=now + CHECK)
             return
-        await self._store.commit()  # others may have been missed just now
+        await self._store.commit()  # other jobs may have been missed just now
         theirs = await self._jobs.listed(where.platform_id, where=where, maker=job.maker)
         missed = [one for one in theirs or () if one.state is JobState.MISSED]
         if job.key not in {one.key for one in missed}:
-            return  # it was told with another one
+            return  # it was reported with another job
         tongue = missed[0].tongue
         lines = [
             MISSED_LINE.format(
@@ -590,15 +596,14 @@ class Scheduler:
             lines += [MORE.format(tongue, count=more)] if more > 0 else []
         self._claim(missed, MISSED.format(tongue, lines="\n".join(lines)), JobState.REPORTING)
 
-    # --- who leaves -------------------------------------------------------------------------------
+    # --- members who leave ------------------------------------------------------------------------
 
     def left(self, where: Conversation, user: int) -> None:
-        """This person left the group, the bot itself if it is the account's: their jobs end."""
+        """End a person's jobs in a group they left; all jobs there if the bot's account left."""
         self._store.put(JobsEnded(where, 0 if user == where.platform_id else user))
 
 
 def _message_of(job: Job) -> MessageReceived:
-    """The message that made the job, without its words."""
     return MessageReceived(
         self_id=job.where.platform_id,
         time=job.made,

@@ -1,4 +1,4 @@
-"""Words of a model from outside any turn, as they may be sent. Pure."""
+"""Cleans an errand's text before it is sent. Pure."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from frostagent.text.visible_text import without_controls
 
 
 def errand_words(text: str, *, limit: int, names: tuple[str, ...] = ()) -> str:
-    """The words without the frame of prompts, CQ codes, controls and Markdown, cut at the end of a
-    sentence if they are longer than `limit` characters. `names` are those the bot goes by.
+    """The text without prompt frames, CQ codes, control characters and Markdown. If it is longer
+    than `limit` characters, it is cut at the end of a sentence. `names` are the bot's names.
     """
     words = strip_meaningless_codes(FrameRemover(names).cut(without_controls(text)))
     words = strip_markdown(words).strip()

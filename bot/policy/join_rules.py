@@ -1,4 +1,4 @@
-"""Rules for people who ask to join a group, by what they answered to its question. Pure."""
+"""Rules for requests to join a group, by the answer to the group's question. Pure."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from typing import Final, NamedTuple, TypeAlias
 from msgspec import Struct
 
 Pattern: TypeAlias = Callable[[str], bool]
-"""Whether a text has what is looked for in it, in time linear in its length."""
+"""Whether a text contains the pattern, in time linear in its length."""
 
-MAX_READ: Final = 500  # characters of an answer
+MAX_READ: Final = 500  # characters of an answer that are searched
 ANSWER: Final = re.compile(
     r"\A\s*(?:问题|question)[:：].*?\n\s*(?:答案|answer)[:：]", re.IGNORECASE | re.DOTALL
 )
-"""What QQ puts before an answer: the group's question, which may have the right words in it."""
+"""QQ puts the group's question before the answer. The question is cut, since it may contain the
+expected words.
+"""
 
 
 class JoinRule(Struct, frozen=True):
-    """Accepts or refuses (with a `reason`) whoever's answer has this in it."""
+    """Accepts or refuses (with a `reason`) each applicant whose answer contains the pattern."""
 
     matches: Pattern
     accepts: bool
@@ -27,19 +29,19 @@ class JoinRule(Struct, frozen=True):
 
 
 class Decided(NamedTuple):
-    """The first rule that fits, and its number from 1 on."""
+    """The first rule that fits, and its number, counted from 1."""
 
     rule: JoinRule
     number: int
 
 
 def answer_in(comment: str) -> str:
-    """The applicant's own words, without the question of the group."""
+    """The applicant's own words, without the group's question."""
     return ANSWER.sub("", comment, count=1).strip()
 
 
 def decide(rules: Iterable[JoinRule], comment: str) -> Decided | None:
-    """What the rules decide about an applicant; None if none fits. An empty answer fits none."""
+    """The decision about an applicant; None if no rule fits. No rule fits an empty answer."""
     answer = answer_in(comment)[:MAX_READ]
     if not answer:
         return None

@@ -1,8 +1,8 @@
-"""Urls in answers: a url that no person named and no tool found is cut, and at most three sources
-stand at the end, with their titles. Pure.
+"""Checks the URLs of an answer: one that no person named and no tool found is cut, and at most
+three sources with titles follow the answer. Pure.
 
-What the web tools tell is ours to read by the line: `url: …` after `title: …` or `1. …` is a page
-that was found or read; what a page says is no source of urls (`tools/search_web/tool.py`,
+Results of the web tools are read line by line: `url: …` after `title: …` or `1. …` is a page that
+was found or read. URLs in the text of a page do not count (`tools/search_web/tool.py`,
 `tools/read_page/tool.py`).
 """
 
@@ -26,14 +26,14 @@ from frostagent.types.speech import SEND
 SEARCH, READ = "search_web", "read_page"
 MOST_SOURCES: Final = 3
 LONGEST_TITLE: Final = 60
-SHORTEST_TITLE: Final = 4  # letters that say whose title it is
+SHORTEST_TITLE: Final = 4  # letters; a shorter title is not recognised in a line
 
 SOURCES: Final = Phrase("来源：", "Sources:")
 CATALOGUE.register(__name__, globals())
 
 HEAD: Final = re.compile(r"(?:title: |\d+\. )(?P<title>.+)")
 FIELD: Final = re.compile(r"(?:url|also): (?P<url>\S+)")
-OPENED: Final = re.compile(r"!?\[(?P<words>[^\[\]\n]{0,200})\]\(\s*<?$")  # before the url of a link
+OPENED: Final = re.compile(r"!?\[(?P<words>[^\[\]\n]{0,200})\]\(\s*<?$")  # before a link's URL
 CLOSED: Final = re.compile(r">?(?:\s+\"[^\"\n]{0,200}\")?\s*\)")
 WRAPS: Final = re.compile(r"\s*[（(【<\[]\s*$")
 UNWRAPS: Final = re.compile(r"\s*[）)】>\]]")
@@ -47,7 +47,9 @@ CJK: Final = re.compile(r"[\u3400-\u9fff]")
 
 @dataclass(slots=True)
 class _Known:
-    """The pages that tools found or read, by their key; and the keys of urls that others named."""
+    """`titles` are the pages that tools found or read, `read` those read in this run, and `named`
+    the URLs from anywhere else; all by their `url_key`.
+    """
 
     titles: dict[str, tuple[str, str]] = field(default_factory=dict)  # url and title
     read: list[str] = field(default_factory=list)
@@ -61,9 +63,9 @@ def cite(
     transcript: Sequence[Message],
     heard: Callable[[], bool],
 ) -> AssistantMessage:
-    """The message without unknown urls, and with its sources at the end if it is an
-    answer; the very same one if there is nothing to change. `said` are the messages of the run so
-    far. Who has `heard` something of the run before gets only sources that the message names.
+    """The message without unknown URLs and, if it is an answer, with its sources at the end; the
+    same object if nothing changes. `said` are the messages of this run so far. If the asker has
+    already `heard` part of the run, pages that were only read are not listed.
     """
     is_answer = bool(message.text.strip()) and not message.tool_calls
     texts = (message.text, *(call.arguments for call in message.tool_calls))
@@ -111,7 +113,7 @@ def _known(transcript: Sequence[Message], said: Sequence[Message]) -> _Known:
 
 
 def sources_in(content: str) -> Iterator[tuple[str, str]]:
-    """The urls of pages in what a web tool told, with their titles."""
+    """The URL and title of each page in a web tool's result."""
     title = ""
     for line in content.splitlines():
         if found := HEAD.match(line):
@@ -125,8 +127,8 @@ def sources_in(content: str) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Spot:
-    """A url in a line. `start` and `end` are those of all that names it, `words` what is said in
-    its place if it is a link. `is_aside`: it stands in brackets or behind words.
+    """A URL in a line. `start` and `end` enclose everything that belongs to it, such as a Markdown
+    link, and `words` is the link's text. `is_aside`: it is in brackets or is a link.
     """
 
     start: int
@@ -163,15 +165,15 @@ def _spots(known: _Known, line: str) -> list[_Spot]:
 
 
 class _Citing:
-    """Goes over a text, and remembers the pages that it names."""
+    """Cuts a text, and remembers the pages it names."""
 
     def __init__(self, known: _Known) -> None:
         self._known = known
-        self._cited: list[str] = []  # at the end
+        self._cited: list[str] = []  # to list at the end
         self._inline: list[str] = []
 
     def cut(self, text: str) -> str:
-        """The text without unknown urls, and without those that are only named as sources."""
+        """The text without unknown URLs and without lines that only name sources."""
         if not URL.search(text):
             return text
         lines = [(line, self._line(line)) for line in text.splitlines()]
@@ -183,7 +185,7 @@ class _Citing:
         return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
 
     def sources(self, *, with_read: bool) -> list[tuple[str, str]]:
-        """Url and title of the pages that go to the end."""
+        """URL and title of each source to list."""
         cited = self._cited
         if with_read and not (self._cited or self._inline):
             cited = self._known.read
@@ -192,7 +194,7 @@ class _Citing:
         return [self._known.titles[key] for key in keys[:room]]
 
     def _line(self, line: str) -> str:
-        """The line as it may be said; blank if nothing is left of it."""
+        """The line without URLs that must go; blank if nothing else is left."""
         spots = _spots(self._known, line)
         titles = [self._known.titles[one.key][1] for one in spots if one.key in self._known.titles]
         rest = _without(line, spots)
@@ -215,12 +217,12 @@ class _Citing:
         return True
 
     def _is_named(self, key: str) -> bool:
-        """Whether a person named it, or another tool, and it is no page of ours."""
+        """Whether a person or another tool named the URL, and it is not a page of the web tools."""
         return key in self._known.named and key not in self._known.titles
 
 
 def _without(line: str, spots: Sequence[_Spot]) -> str:
-    """The line with the words of these links in the place of what names them."""
+    """The line with these URLs cut or, if they are links, replaced by their text."""
     for one in reversed(spots):
         before, after = line[: one.start] + one.words, line[one.end :]
         line = before + (after[1:] if before.endswith(" ") and after.startswith(" ") else after)
@@ -228,12 +230,12 @@ def _without(line: str, spots: Sequence[_Spot]) -> str:
 
 
 def _is_label(text: str) -> bool:
-    """Whether there is nothing but numbers, marks and words like "source" in it."""
+    """Whether the text consists of numbers, punctuation and words like "source"."""
     return LABEL.fullmatch(text) is not None
 
 
 def _is_title(text: str, title: str) -> bool:
-    """Whether this is a page's title or most of it, perhaps with a number in front."""
+    """Whether the text is a page's title or most of it, perhaps after a number."""
     said, known = letters_only(text), letters_only(title)
     if min(len(said), len(known)) < SHORTEST_TITLE:
         return False
@@ -241,7 +243,7 @@ def _is_title(text: str, title: str) -> bool:
 
 
 def _cut_call(known: _Known, call: ToolCall) -> ToolCall:
-    """The call without unknown urls in words for the chat; those of files are checked elsewhere."""
+    """The call without unknown URLs in text for the chat. URLs of files are checked elsewhere."""
     if call.name != SEND or not URL.search(call.arguments):
         return call
     try:

@@ -152,7 +152,7 @@ def _plain(request: ModelRequest) -> dict[str, Any]:
 
 
 def _placeless(message: M) -> M:
-    """The message without the endpoint of its reasoning, which differs between runs."""
+    """The message without its reasoning's endpoint, which differs between runs."""
     if isinstance(message, AssistantMessage) and message.reasoning is not None:
         return replace(message, reasoning=replace(message.reasoning, endpoint=""))
     return message

@@ -1,7 +1,7 @@
-"""`Pages`: fetches a page and has it read in the readers' process.
+"""`Pages`: fetches a page and parses it in the reader's process.
 
-Invariants: a page is fetched once in ten minutes; a question reads at most eight; what is fetched
-is checked by the client (public addresses, usual ports, size, time, redirects).
+Invariants: a page is fetched at most once in ten minutes; a question reads at most eight; the web
+client checks each request (public address, usual port, size, time, redirects).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from frostagent.types.ports import Clock
 
 FRESH: Final = 600.0  # seconds
 KEPT: Final = 4_000_000  # characters of pages
-MOST_PAGES: Final = 8  # of one question
-RUNS: Final = 512  # whose pages are counted
+MOST_PAGES: Final = 8  # per question
+RUNS: Final = 512  # runs whose pages are counted
 LONGEST_URL: Final = 2000
 ACCEPT: Final = {
     "Accept": "text/html, application/xhtml+xml, application/pdf, text/plain;q=0.9, */*;q=0.5",
@@ -29,7 +29,7 @@ ACCEPT: Final = {
 }
 TOO_OFTEN: Final = f"this question has read its {MOST_PAGES} pages: answer with what was read"
 
-AROUND: Final = " \t\r\n<>「」《》\"'。，、；：！？)）]】"  # what a sentence leaves around a url
+AROUND: Final = " \t\r\n<>「」《》\"'。，、；：！？)）]】"  # punctuation around a URL in a sentence
 
 GONE: Final = Phrase("这个网页不存在（{status}）", "there is no such page ({status})")
 SHUT: Final = Phrase(
@@ -43,7 +43,7 @@ CATALOGUE.register(__name__, globals())
 
 @dataclass(frozen=True, slots=True)
 class ReadPage:
-    """A page as it was read; `url` is its address after redirects, `asked` that of the call."""
+    """A page that was read. `url` is its address after redirects, `asked` the one in the call."""
 
     url: str
     asked: str
@@ -51,7 +51,7 @@ class ReadPage:
 
 
 class Pages:
-    """Reads pages. `web` must be a client for urls that others name."""
+    """Reads pages. `web` must be a client that is safe for untrusted URLs."""
 
     def __init__(self, *, web: Web, documents: Documents, clock: Clock) -> None:
         self._web = web
@@ -62,8 +62,8 @@ class Pages:
         self._made: LRUCache[str, int] = LRUCache(RUNS)
 
     async def read(self, url: str, *, run_id: str) -> ReadPage:
-        """The page at this url. Raises ToolFailed; InvalidArguments for no url; ToolDenied for a
-        question that reads too many.
+        """The page at this URL. Raises ToolFailed; InvalidArguments if it is not a URL; ToolDenied
+        if a question reads too many pages.
         """
         asked = tidy_url(url)
         if (kept := self._kept.get(asked)) is not None:
@@ -87,8 +87,8 @@ class Pages:
 
 
 def tidy_url(text: str) -> str:
-    """The url that is meant, without what a sentence leaves around it and without the part behind
-    `#`. Raises InvalidArguments for no url of the web.
+    """The URL without surrounding punctuation and without its fragment; https if it has no scheme.
+    Raises InvalidArguments if it is not an HTTP URL.
     """
     url = text.strip(AROUND)
     if "://" not in url:

@@ -1,6 +1,6 @@
-"""Which of a document's paragraphs a question is about, and a long document in parts. Pure.
+"""Selects the paragraphs that a question is about, and divides long documents. Pure.
 
-Words are compared as BM25 does: Chinese by pairs of characters, other scripts by words.
+Words are compared by BM25: Chinese in pairs of characters, other scripts in words.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 PART: Final = 6000  # characters of one part
-ABOUT: Final = 2400  # characters of passages about a question
+ABOUT: Final = 2400  # characters of all passages about a question
 LONGEST: Final = 400  # characters of one passage
 GAP: Final = "…"
 
@@ -24,7 +24,7 @@ SATURATION, BY_LENGTH = 1.2, 0.5  # BM25's k1 and b
 
 
 def parts_of(paragraphs: Sequence[str], size: int = PART) -> list[str]:
-    """The text in parts of at most so many characters, parted between paragraphs if it can be."""
+    """The text in parts of at most `size` characters, divided between paragraphs if possible."""
     parts, part = list[str](), ""
     for paragraph in paragraphs:
         for piece in _pieces(paragraph, size):
@@ -37,8 +37,8 @@ def parts_of(paragraphs: Sequence[str], size: int = PART) -> list[str]:
 
 
 def passages_about(paragraphs: Sequence[str], about: str, size: int = ABOUT) -> str:
-    """The passages nearest to these words, in their order, each with the heading it stands under;
-    empty if none has any of them.
+    """The best-matching passages in document order, each with its heading; empty if no passage
+    contains any of the words.
     """
     passages, headings = _passages(paragraphs)
     words = set(_words(about))
@@ -69,7 +69,7 @@ def passages_about(paragraphs: Sequence[str], about: str, size: int = ABOUT) -> 
 
 
 def _passages(paragraphs: Sequence[str]) -> tuple[list[str], list[int | None]]:
-    """The passages, and for each the place of its heading."""
+    """The passages, and for each the index of its heading."""
     passages, headings = list[str](), list[int | None]()
     heading: int | None = None
     for paragraph in paragraphs:
@@ -82,7 +82,7 @@ def _passages(paragraphs: Sequence[str]) -> tuple[list[str], list[int | None]]:
 
 
 def _pieces(paragraph: str, size: int) -> list[str]:
-    """A paragraph, or its sentences in pieces of at most so many characters."""
+    """The paragraph, or its sentences in pieces of at most `size` characters."""
     if len(paragraph) <= size:
         return [paragraph]
     pieces, piece = list[str](), ""
@@ -105,7 +105,7 @@ def _words(text: str) -> list[str]:
 
 
 def _scores(words: set[str], counted: Sequence[Counter[str]]) -> list[float]:
-    """BM25 of each passage for these words."""
+    """Each passage's BM25 score for these words."""
     total = len(counted)
     lengths = [sum(counts.values()) for counts in counted]
     usual = sum(lengths) / total if total else 1.0

@@ -1,4 +1,4 @@
-"""The tool `read_page`: a url in, what the page says out."""
+"""The tool `read_page`: takes a URL, returns the text of the page."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ async def read_page(
 
 
 def _check_known(context: ToolContext, url: str) -> None:
-    """Raises ToolDenied: words from outside were read, and this url comes from them alone: it may
-    carry what was said here.
+    """Raises ToolDenied if the run has read outside text and the URL is known from there only: it
+    might carry words of this chat.
     """
     known = context.ports.get(KnownUrls)
     if context.asker.read and not (isinstance(known, KnownUrls) and tidy_url(url) in known):
@@ -67,8 +67,8 @@ def _check_known(context: ToolContext, url: str) -> None:
 
 
 def told(page: ReadPage, what: str, text: str) -> str:
-    """The page for the model. `bot/prompt/citations.py` reads the title and the urls in it: what
-    the page says is indented, so that none of its lines can be taken for one of ours.
+    """The page for the model. `bot/prompt/citations.py` reads its title and URLs; the page's text
+    is indented, so that none of its lines can pass for one of ours.
     """
     document = page.document
     fields = {

@@ -1,4 +1,4 @@
-"""Web search: one row per service in `services.py`, asked by `search.py`; `tool.py` is the tool."""
+"""Web search: `services.py` has a row per service, `search.py` asks them, `tool.py` is the tool."""
 
 from tools.search_web.tool import search_web
 

@@ -1,7 +1,7 @@
 """`WebSearch`: asks the operator's search service and no other.
 
-Invariants: an equal query within ten minutes costs nothing; a service that refused is left alone
-for a while; a question makes at most six searches; each search that a service may bill is paid for
+Invariants: an equal query within ten minutes costs nothing; after a refusal the service is not
+asked for a while; a question makes at most six searches; each search that may be billed is paid for
 before it is made.
 """
 
@@ -26,8 +26,8 @@ logger = logging.getLogger(__name__)
 
 FRESH: Final = 600.0  # seconds
 KEPT: Final = 256  # queries
-MOST_SEARCHES: Final = 6  # of one question
-RUNS: Final = 512  # whose searches are counted
+MOST_SEARCHES: Final = 6  # per question
+RUNS: Final = 512  # runs whose searches are counted
 
 TOO_OFTEN: Final = (
     f"this question has made its {MOST_SEARCHES} searches: answer with what was found"
@@ -52,12 +52,13 @@ CATALOGUE.register(__name__, globals())
 Pay: TypeAlias = Callable[
     [Callable[[], Awaitable[WebResponse]], Callable[[WebResponse], bool]], Awaitable[WebResponse]
 ]
-"""Makes a call that costs money, and counts it unless its answer is none that is billed."""
+"""Makes a billed call and counts it, unless the second argument says that its answer is not billed.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchAccount:
-    """The operator's account at a search service; empty is "not given"."""
+    """The operator's account at a search service; unset fields are empty."""
 
     kind: str = ""
     url: str = ""
@@ -69,7 +70,7 @@ class SearchAccount:
 
     @property
     def lacks(self) -> Bilingual | None:
-        """Why nothing can be searched with it; None if something can."""
+        """Why the account cannot search; None if it can."""
         if self.kind == "none":
             return TURNED_OFF.fill()
         if not (self.url or self.key):
@@ -82,7 +83,7 @@ class SearchAccount:
 
 
 class SearchRefused(ToolFailed):
-    """The service does not search for us; it is left alone for `rest` seconds."""
+    """The service refused or its answer cannot be read; it is not asked for `rest` seconds."""
 
     def __init__(self, words: Bilingual, *, rest: float = 0.0) -> None:
         self.rest = rest
@@ -92,7 +93,9 @@ class SearchRefused(ToolFailed):
 async def ask_service(
     account: SearchAccount, query: SearchQuery, *, web: Web, pay: Pay | None = None
 ) -> tuple[Found, ...]:
-    """What the service finds. Raises ToolFailed, of which SearchRefused says why it refused."""
+    """The results of the account's service. Raises ToolFailed; SearchRefused if the service refused
+    or its answer cannot be read.
+    """
     row = account.service
     if row is None or (lack := account.lacks) is not None:
         raise ToolFailed(f"search_web {lack if row else UNSET.en}")
@@ -134,7 +137,7 @@ def _refused(
 
 
 class WebSearch:
-    """Searches with the operator's `account`; `pay` counts what it costs, if it costs anything."""
+    """Searches with the operator's `account`. `pay` charges for searches; None if they are free."""
 
     def __init__(
         self, account: SearchAccount, *, web: Web, clock: Clock, pay: Pay | None = None
@@ -152,8 +155,8 @@ class WebSearch:
         self._rests_until = 0.0
 
     async def search(self, query: SearchQuery, *, run_id: str) -> tuple[Found, ...]:
-        """The results, at most `query.count`. Raises ToolFailed, ToolDenied for a question that
-        searches too often.
+        """At most `query.count` results. Raises ToolFailed, and ToolDenied if a question searches
+        too often.
         """
         lock = self._asking.setdefault(query, asyncio.Lock())
         async with lock:

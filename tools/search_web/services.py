@@ -1,5 +1,5 @@
-"""The search services, one row each: how a question is asked, where an answer has its results, and
-what a refusal means.
+"""The search services, one row each: how to ask, where the results are in an answer, and what an
+error means.
 
 Sources: docs.searxng.org/dev/search_api, docs.tavily.com/api-reference/endpoint/search,
 open.bochaai.com (web-search), api-dashboard.search.brave.com/api-reference/web/search/get,
@@ -23,7 +23,7 @@ Recent: TypeAlias = Literal["", "day", "week", "month", "year"]
 LONGEST_TITLE: Final = 120
 LONGEST_TEXT: Final = 200
 LONGEST_URL: Final = 500
-LONGEST_REASON: Final = 120  # characters of a service's own words
+LONGEST_REASON: Final = 120  # characters of a service's error message
 
 KEY_REFUSED: Final = Phrase("{name} 不认这个 SEARCH_KEY", "{name} refuses SEARCH_KEY")
 USED_UP: Final = Phrase("{name} 的额度或余额用完了", "the quota or balance at {name} is used up")
@@ -37,8 +37,8 @@ NO_JSON: Final = Phrase(
 )
 CATALOGUE.register(__name__, globals())
 
-FOR_NOW: Final = 60.0  # seconds that a service is left alone after TOO_MANY,
-FOR_LONG: Final = 600.0  # and after what its operator has to fix
+FOR_NOW: Final = 60.0  # seconds without requests after TOO_MANY,
+FOR_LONG: Final = 600.0  # and after an error that the operator must fix
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class SearchQuery:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One result, each field a single line; `date` as the service writes the day, often empty."""
+    """One result. Each field is a single line; `date` is as the service writes it, often empty."""
 
     title: str
     url: str
@@ -63,7 +63,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """The query of a GET; or the JSON of a POST, if there is one."""
+    """The parameters of a GET; or the JSON of a POST, if that is set."""
 
     params: Mapping[str, str] = field(default_factory=dict)
     json: Mapping[str, Any] | None = None
@@ -71,7 +71,7 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What a status or a code of an error means, and the seconds it will stay so."""
+    """The meaning of an error's status or code; for `rest` seconds the service is not asked."""
 
     meaning: Phrase
     rest: float
@@ -87,18 +87,18 @@ USUAL: Final[Mapping[str, Refusal]] = {
     "403": REFUSED,
     "429": BUSY,
 }
-"""What these statuses mean unless a row says otherwise."""
+"""Their meanings, unless a service's row differs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchService:
-    """A service. `hosts` end the hosts of its urls, `key` matches its keys: either says whose an
-    account is. `base` and `path` make its address, `header` and `scheme` carry the key.
+    """A service. An account belongs to it if the URL's host ends with one of `hosts`, or if `key`
+    matches the key. `base` and `path` form its address; `header` and `scheme` carry the key.
 
-    `results` is where the list stands in the answer; the others name fields of a result, the first
-    that is there. A service that leaves the list out when it finds nothing says the query back at
-    `echo`. `code` and `reason` are where an error has its code and its words; a code goes
-    before the status. An answer of 200 whose code is none of `fine` is an error, too.
+    `results` is the path to the list in an answer. `title`, `url`, `text` and `date` are field
+    names of a result; the first present one is used. A service that omits an empty list repeats the
+    query at `echo`. `code` and `reason` are the paths to an error's code and message; the code is
+    looked up before the status. A 200 response whose code is not in `fine` is an error, too.
     """
 
     kind: str
@@ -123,8 +123,8 @@ class SearchService:
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
 
     def refusal(self, response: WebResponse) -> tuple[Refusal | None, str] | None:
-        """What an answer refuses with, and the service's own words; None for one with results. The
-        refusal is None for an error that no row explains.
+        """The meaning of an error response and the service's message; None for a response with
+        results. The meaning is None if no row explains the error.
         """
         body = _json(response)
         code = _line(_at(body, self.code), LONGEST_REASON) if self.code else ""
@@ -136,7 +136,9 @@ class SearchService:
         return meaning, words
 
     def read(self, response: WebResponse) -> tuple[Found, ...]:
-        """The results of an answer, no url twice. Raises ValueError for another schema."""
+        """The results in a response, without duplicate URLs. Raises ValueError if it has another
+        schema.
+        """
         body = response.json()
         rows = _at(body, self.results)
         if rows is None and self.echo and isinstance(_at(body, self.echo), dict):
@@ -160,7 +162,7 @@ class SearchService:
 
 
 def is_web_url(url: str) -> bool:
-    """Whether it is a url of the web of a reasonable length, without blanks in it."""
+    """Whether the text is an HTTP URL of reasonable length without blanks."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -242,7 +244,7 @@ SERVICES: Final = (
         results=("results",),
         date=("published_date",),
         reason=("detail", "error"),
-        # 432: the limit of the plan or the key, 433: of pay as you go
+        # 432: the limit of the plan or the key; 433: that of pay-as-you-go
         refusals={"432": SPENT, "433": SPENT},
     ),
     SearchService(
@@ -318,12 +320,12 @@ SERVICES: Final = (
         refusals={"403": Refusal(NO_JSON, FOR_LONG)},
     ),
 )
-"""In the order in which a url or a key is compared with them."""
+"""In the order of matching: the first one that fits wins."""
 
 
 def service_of(*, kind: str, url: str, key: str) -> SearchService | None:
-    """Whose account this is: by the kind that is named, else by the url, else by the shape of the
-    key. A url that no other service has is a SearXNG. None if nothing says.
+    """The service of an account: the one that `kind` names, else by the URL, else by the key's
+    shape. Any other URL is a SearXNG. None if nothing fits.
     """
     host = (urlsplit(url).hostname or "") if url else ""
     for row in SERVICES:
@@ -365,7 +367,7 @@ def _first(row: Any, names: tuple[str, ...]) -> Any:
 
 
 def _line(value: Any, longest: int) -> str:
-    """A value as one line of text without tags and invisible marks."""
+    """A value as one line of text, without tags and invisible characters."""
     if not isinstance(value, (str, int, float)):
         return ""
     text = html.unescape(TAG.sub("", str(value)[: 10 * longest + 200]))
@@ -373,9 +375,7 @@ def _line(value: Any, longest: int) -> str:
 
 
 def _day(value: Any) -> str:
-    """The day of a date, if it is written as ISO 8601, else what it says in at most 30
-    characters.
-    """
+    """The day of an ISO 8601 date; other text is cut at 30 characters."""
     text = _line(value, 30)
     found = DAY.match(text)
     return found[0] if found else text

@@ -1,4 +1,4 @@
-"""The tool `search_web`: words in, titles, urls, dates and a line of each page out."""
+"""The tool `search_web`: takes a query, returns title, URL, date and a short text of each page."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ async def search_web(
 
 
 def read_site(text: str) -> str:
-    """The host that is meant, pasted as a url or not. Raises InvalidArguments for no host."""
+    """The host in a pasted URL or host name; empty for an empty text. Raises InvalidArguments for
+    anything else.
+    """
     site = text.strip().lower()
     if not site:
         return ""
@@ -72,8 +74,8 @@ def read_site(text: str) -> str:
 
 
 def told(found: Sequence[Found]) -> str:
-    """The results for the model. `bot/prompt/citations.py` reads the titles and urls in it: each is
-    a line of its own, and nothing that a page says begins a line.
+    """The results for the model. `bot/prompt/citations.py` reads their titles and URLs: each is on
+    a line of its own, and no line begins with text of a page.
     """
     return "\n".join(_lines(number, one) for number, one in enumerate(found, 1))
 

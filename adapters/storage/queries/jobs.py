@@ -1,4 +1,4 @@
-"""Reminders: those to be looked at, what became of what they claimed, and lists of them."""
+"""Jobs: which are due, the outcome of their claims, and lists of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bot.core.journal import SendState
 from frostagent.types.runs import Stop
 from frostagent.types.traits import Audience
 
-AT_ONCE = 500  # jobs that are looked at in one go
+AT_ONCE = 500  # jobs of one read
 LISTED = 500
 
 LIVE = text(LIVE_JOB)
@@ -27,15 +27,13 @@ OPEN = frozenset({SendState.QUEUED, SendState.SENDING})
 
 
 def next_wake(connection: Connection, accounts: Collection[int]) -> float:
-    """When the next job of these accounts is to be looked at."""
-    # One look at the index for each: of several at once SQLite would sort all that wait.
+    # One index look-up per account: for several at once SQLite would sort all waiting jobs.
     first = select(func.min(jobs.c.wake)).where(LIVE)
     found = (connection.scalar(first.where(jobs.c.account == one)) for one in accounts)
     return min((wake for wake in found if wake is not None), default=math.inf)
 
 
 def due(connection: Connection, accounts: Collection[int], now: float) -> tuple[Job, ...]:
-    """The jobs of these accounts that are to be looked at by now."""
     query = select(jobs).where(LIVE, jobs.c.wake <= now).order_by(jobs.c.wake).limit(AT_ONCE)
     found = [
         row
@@ -46,7 +44,6 @@ def due(connection: Connection, accounts: Collection[int], now: float) -> tuple[
 
 
 def claimed(connection: Connection, account: int) -> tuple[Job, ...]:
-    """The jobs that do not know what became of their claims."""
     query = select(jobs).where(LIVE, jobs.c.account == account, jobs.c.state.in_(CLAIMED))
     return tuple(readable(_job, connection.execute(query.order_by(jobs.c.wake))))
 
@@ -54,7 +51,6 @@ def claimed(connection: Connection, account: int) -> tuple[Job, ...]:
 def listed(
     connection: Connection, account: int, *, where: Conversation | None = None, maker: int = 0
 ) -> tuple[Job, ...]:
-    """The jobs that have not ended."""
     query = select(jobs).where(LIVE, jobs.c.account == account)
     if where is not None:
         query = query.where(jobs.c.conversation == str(where))
@@ -65,12 +61,10 @@ def listed(
 
 
 def latest_number(connection: Connection, account: int) -> int:
-    """The highest number of a job of the account."""
     return connection.scalar(select(func.max(jobs.c.number)).where(jobs.c.account == account)) or 0
 
 
 def said_as(connection: Connection, where: Conversation, message_id: str) -> Job | None:
-    """The job whose latest words are this message there."""
     said = select(sends.c.send_id).where(
         sends.c.conversation == str(where), sends.c.message_id == message_id
     )
@@ -82,7 +76,7 @@ def said_as(connection: Connection, where: Conversation, message_id: str) -> Job
 
 
 def fate(connection: Connection, job: Job) -> Fate:
-    """What became of what it claimed; what is erased is settled."""
+    """If the claim was erased, it counts as said."""
     if job.kind is JobKind.RUN and job.state is JobState.FIRING:
         return _fate_of_turn(connection, job.claim)
     query = select(sends.c.state).where(sends.c.send_id == job.claim)
@@ -95,8 +89,8 @@ def fate(connection: Connection, job: Job) -> Fate:
 
 
 def _fate_of_turn(connection: Connection, turn_id: str) -> Fate:
-    """One that a crash cut off was asked again as another turn, or its maker was told; else nobody
-    knows of it.
+    """A turn that a crash interrupted counts by its retry, if there is one. An erased turn counts
+    as said, and so does one that reported the interruption to its asker.
     """
     query = select(turns).where(turns.c.turn_id == turn_id)
     turn = connection.execute(query.order_by(turns.c.id.desc()).limit(1)).one_or_none()

@@ -1,5 +1,5 @@
-"""Asks a connected OneBot server what it is, whether QQ is logged in and, on demand, to send a
-picture as base64, which is how pictures reach a server that cannot see the bot's files.
+"""Asks a connected OneBot server for its name and version and whether QQ is logged in. On demand it
+sends a picture as base64, which is how pictures reach a server that cannot see the bot's files.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def _refused(reply: ActionReply, whom: str) -> Check:
 
 
 async def _fields(ask: Ask, action: str, params: Mapping[str, object]) -> dict[str, Any]:
-    """The fields of an answer; empty if there is no such answer."""
+    """The fields of an answer; empty if the server gives none."""
     try:
         reply = await ask(action, params)
     except TransportError:

@@ -116,7 +116,7 @@ class RunningBot:
 
 
 async def no_accounts() -> frozenset[int]:
-    """The accounts at other gateways without a cluster: none."""
+    """The accounts at other gateways when there is no cluster: none."""
     return frozenset()
 
 
@@ -128,7 +128,7 @@ async def check_ports(
     """
     running = await find_running(settings)
     checks = [] if settings.web_port == 0 else [await _check_web(settings, running)]
-    if settings.onebot_mode == "forward":  # the OneBot server itself is asked
+    if settings.onebot_mode == "forward":  # the OneBot server itself is checked instead
         return checks
     checks.append(await _check_onebot(settings, running))
     if running is None:
@@ -394,7 +394,7 @@ NAME_IN_CONTAINERS = Phrase(
 async def check_forward(
     settings: Settings, *, clock: Clock, ids: Ids, send_image: bool = False
 ) -> list[Check]:
-    """Resolve, dial, ask and disconnect; a failing step is the last one reported."""
+    """Resolve, dial, ask and disconnect, in this order, up to the first failing step."""
     named = await check_name(settings.onebot_url)
     if named.fix:
         return [named]

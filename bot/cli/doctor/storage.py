@@ -1,5 +1,5 @@
 """Checks of storage: the folders can be written and have space, the journal opens with our schema,
-and no one else on this machine can read the secrets or write into the folders.
+and no other user of this machine can read the secrets or write into the folders.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def _leave(_connection: Connection) -> None:
 
 
 def _unheard(connection: Connection) -> list[Check]:
-    """The new groups that no owner has been told about."""
+    """The new groups that have not been reported to any owner."""
     modes = place_settings(connection, MODE.name)
     groups = sorted(where.session_id for where, mode in modes.items() if mode == Mode.ASKING)
     if not groups:
@@ -209,7 +209,7 @@ def _unheard(connection: Connection) -> list[Check]:
 
 
 def _unread(connection: Connection, settings: Settings) -> list[Check]:
-    """Drafts and requests that no owner can read."""
+    """Drafts and requests that no owner can see."""
     if settings.bot_owners:
         return []
     modes = place_settings(connection, MODE.name)

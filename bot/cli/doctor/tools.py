@@ -102,7 +102,7 @@ BEIJING = WeatherPlace(
 )
 NO_KEYS = WeatherKeys()
 HTTP_OK = 200
-NAMED = 3  # troubles in one line
+NAMED = 3  # problems in one line
 ANSWERED: Final = Phrase("{host} 答复了 {status}", "{host} answered {status}")
 MEND_NETWORK = Phrase(
     "看看这台机器连不连得上；有防火墙就设 HTTPS_PROXY，或者在 TOOLS_MIRRORS 里设镜像",
@@ -155,14 +155,14 @@ async def _check_keyed(source: WeatherSource, question: WeatherQuestion) -> Chec
 
 
 async def check_search(settings: Settings, web: Web) -> list[Check]:
-    """One search with the operator's account, which is billed as any; none if it is off. And
+    """One search with the operator's account, billed as usual (none if searching is off), and
     whether pages can be read.
     """
     return [*await _check_service(settings, web), *_check_reading(settings)]
 
 
 def _check_reading(settings: Settings) -> list[Check]:
-    """Nothing if pages can be read, or are not to be."""
+    """Empty if pages can be read, or reading them is off."""
     lack = lacking_tools(settings).get("read_page")
     return [warning("search", CANNOT_READ, lack)] if lack is not None and has_web(settings) else []
 
@@ -202,7 +202,9 @@ def check_games(settings: Settings, *, clock: Clock) -> list[Check]:
 
 
 async def check_urls(check: str, urls: Iterable[str], web: Web) -> Check:
-    """Ask each source concurrently. A bad answer is only a warning: the bot can talk without it."""
+    """Ask all sources concurrently. A bad answer is only a warning, since the bot can talk without
+    it.
+    """
     async with asyncio.TaskGroup() as group:
         asked = [group.create_task(_ask(url, web)) for url in urls]
     troubles = [trouble for task in asked if (trouble := task.result())]

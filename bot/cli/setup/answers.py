@@ -40,7 +40,7 @@ class Vendor:
 
     @property
     def needs_key(self) -> bool:
-        """Whether it refuses requests without a key."""
+        """Whether the service refuses requests without a key."""
         return bool(self.page)
 
 
@@ -226,7 +226,7 @@ class Terminal(Protocol):
     """
 
     def tell(self, text: str) -> None:
-        """Say something."""
+        """Print a text and a newline."""
         ...
 
     def ask(self, question: str, *, default: str = "") -> str:
@@ -249,7 +249,7 @@ class TyperTerminal:
     language: Language
 
     def tell(self, text: str) -> None:
-        """Say something."""
+        """Print a text and a newline."""
         typer.echo(text_in(self.language, text), err=True)
 
     def ask(self, question: str, *, default: str = "") -> str:
@@ -423,7 +423,7 @@ def _model_name(text: str, shown: Sequence[str]) -> str:
 
 
 def ask_which(terminal: Terminal, suggested: str) -> str:
-    """Which of the model's three to answer again, by its name; empty to keep all."""
+    """The name of the one of the model's three settings to answer again; empty to keep all."""
     number = next((number for number, name in PARTS.items() if name == suggested), "0")
     return PARTS[_until_right(_asking(terminal, WHICH_PART, number), _part, terminal)]
 
@@ -476,7 +476,7 @@ def _ask_key(terminal: Terminal, base_url: str, old: str) -> str:
 
 
 def _until_right(ask: Callable[[], str], read: Callable[[str], str], terminal: Terminal) -> str:
-    """Ask until the answer can be read. Quotes around an answer are no part of it."""
+    """Ask until the answer is valid. Quotation marks around it are removed."""
     while True:
         try:
             return read(values.check_quotes(values.without_quotes(ask())))
