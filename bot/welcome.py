@@ -270,13 +270,13 @@ def greeting_commands(greetings: Greetings) -> tuple[Command, Command]:
     welcome = command(
         "welcome",
         "欢迎",
-        about=("有人进群时说什么", "what is said when somebody joins"),
+        about=("有人进群时我说什么", "what I say when a member joins"),
         audience=Audience.GROUP_ADMIN,
     )
     farewell = command(
         "farewell",
         "送别",
-        about=("有人退群时说什么", "what is said when somebody leaves"),
+        about=("有人退群时我说什么", "what I say when a member leaves"),
         audience=Audience.GROUP_ADMIN,
     )
     return welcome(_answering(greetings, "joined")), farewell(_answering(greetings, "left"))

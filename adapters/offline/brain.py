@@ -29,6 +29,7 @@ from adapters.offline.intents import (
     find_link,
     find_search,
     recognise,
+    wants_feed,
 )
 from adapters.offline.phrases import Phrase
 from adapters.offline.question import (
@@ -115,8 +116,11 @@ class _Mind:
         return self.question.language
 
     def answer(self) -> Thought:
-        if "read_page" in self.tools and (url := find_link(self.question.text)):
-            return self.read(url)
+        if url := find_link(self.question.text):
+            if "subscribe" in self.tools and wants_feed(self.question.text):
+                return self.subscribe(url)
+            if "read_page" in self.tools:
+                return self.read(url)
         if "search_web" in self.tools and (words := find_search(self.question.text)):
             return self.search(words)
         match recognise(self.question.text):
@@ -215,6 +219,15 @@ class _Mind:
             fields["words"] = phrases.TIME.say(self.language)
         given = {name: value for name, value in fields.items() if value}
         return self.call(DemoCall("remind", {"action": wanted.action, **given}))
+
+    def subscribe(self, url: str) -> Thought:
+        """Subscribe to the feed, then report the result."""
+        if results := self.results_of("subscribe"):
+            if results[-1].failed:
+                why = phrases.reason(results[-1].code, self.language)
+                return self.say(phrases.NOT_SUBSCRIBED, why=why)
+            return self.say(phrases.REMINDS, text=results[-1].text)
+        return self.call(DemoCall("subscribe", {"url": url}))
 
     def read(self, url: str) -> Thought:
         """Read the page, then quote its beginning."""

@@ -163,10 +163,18 @@ SEARCHED = re.compile(
 )
 
 
+FOLLOWED = re.compile(r"订阅|\bsubscribe\b|\bfollow\b", re.IGNORECASE)
+
+
 def find_link(text: str) -> str:
     """The first URL in the text; empty if there is none."""
     found = LINK.search(text)
     return found[0].rstrip(".,;:!?)]}'\"") if found else ""
+
+
+def wants_feed(text: str) -> bool:
+    """Whether a question with a link asks to follow it."""
+    return FOLLOWED.search(text[:MAX_QUESTION]) is not None
 
 
 def find_search(text: str) -> str:

@@ -195,6 +195,7 @@ PAGE_SAYS = Phrase(
     "网上是这么说的：{text}\n来源：{urls}", "This is what it says: {text}\nSources: {urls}"
 )
 NOT_READ = Phrase("这个网页没读成（{why}）。", "I could not read that page ({why}).")
+NOT_SUBSCRIBED = Phrase("没订阅上（{why}）。", "I could not subscribe to that ({why}).")
 NOT_SEARCHED = Phrase("这会儿搜不了（{why}）。", "I cannot search right now ({why}).")
 NOTHING_FOUND = Phrase("没搜到“{words}”。", 'I found nothing about "{words}".')
 THE_WEATHER = Phrase("{name}的天气", "the weather in {name}")

@@ -47,9 +47,13 @@ HEADS: Final = (
 ALL_GROUPS: Final = Phrase("全部", "all")
 CONNECTED: Final = Phrase("已连接", "connected")
 NO_TOOLS: Final = Phrase("没有工具", "no tools")
-NO_SERVER: Final = Phrase("没有", "none")
+NO_SERVERS: Final = Phrase(
+    "没有 MCP 服务器：MCP_FILE 没设，或者里面是空的。写法见 docs/zh/mcp.md。",
+    "There are no MCP servers: MCP_FILE is not set, or it is empty. See docs/mcp.md.",
+)
 UNKNOWN: Final = Phrase("没有服务器 {server}", "there is no server {server}")
-KNOWN: Final = Phrase("有这些：{servers}", "There is: {servers}")
+KNOWN: Final = Phrase("现有：{servers}", "The servers are: {servers}")
+SEE_FILE: Final = Phrase("先按 docs/zh/mcp.md 写好 MCP_FILE", "Set MCP_FILE as docs/mcp.md says")
 SEE_ITS_OWN: Final = Phrase("看它自己的文档", "See its own documentation")
 SEE_MCP: Final = Phrase(
     "用 python -m bot mcp try {server} 再看；写法见 docs/zh/mcp.md",
@@ -92,6 +96,8 @@ def list_servers(settings: Settings) -> list[ServerStatus]:
 
 def servers_to_text(statuses: Sequence[ServerStatus]) -> Bilingual:
     """A line for each server, in columns, and a line for each skipped tool."""
+    if not statuses:
+        return NO_SERVERS.fill()
     heads = [head.fill() for head in HEADS]
     rows = [
         (
@@ -124,10 +130,8 @@ async def try_server(
     """
     rows = rows_of(settings)
     if name not in rows:
-        there = ", ".join(rows) or NO_SERVER.fill()
-        raise ConfigError(
-            Problem("MCP_FILE", UNKNOWN.fill(server=name[:32]), KNOWN.fill(servers=there))
-        )
+        remedy = KNOWN.fill(servers=", ".join(rows)) if rows else SEE_FILE.fill()
+        raise ConfigError(Problem("MCP_FILE", UNKNOWN.fill(server=name[:32]), remedy))
     server = build_server(name, rows[name], clock=SystemClock(), ids=RandomIds())
     tools = Toolset()
     kept = ServerTools(tools, server)

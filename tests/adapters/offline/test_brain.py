@@ -325,5 +325,13 @@ def test_a_link_is_read() -> None:
     assert "没读成" in failed.text()
 
 
+def test_a_feed_is_subscribed_to_rather_than_read() -> None:
+    talk = Talk("订阅 https://a.example/feed.xml", tools=(*WEB, "subscribe"))
+    assert talk.call() == DemoCall("subscribe", {"url": "https://a.example/feed.xml"})
+    assert talk.answer("已订阅 J1：新闻").text() == "好。已订阅 J1：新闻"
+    failed = Talk("subscribe to https://a.example/feed.xml", tools=("subscribe",))
+    assert "could not subscribe" in failed.answer("error: no feed [TOOL_EXECUTION_FAILED]").text()
+
+
 def test_without_the_tools_such_words_mean_what_they_meant() -> None:
     assert Talk("搜一下北京天气").call() == DemoCall("get_weather", {"city": "北京"})

@@ -37,6 +37,17 @@ async def test_servers_are_listed_with_what_they_offer_or_why_they_are_away(tmp_
     assert "4242" in text
 
 
+def test_without_servers_it_says_which_setting_is_missing() -> None:
+    assert "MCP_FILE is not set" in servers_to_text([])
+
+
+async def test_a_server_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"nope.*The servers are: odd, gone"):
+        await try_server(settings(tmp_path), "nope", "", "", ask=None)
+    with pytest.raises(ConfigError, match=r"nope.*Set MCP_FILE"):
+        await try_server(Settings(), "nope", "", "", ask=None)
+
+
 async def test_a_server_is_tried(tmp_path: Path) -> None:
     made = settings(tmp_path)
     listed = await try_server(made, "odd", "", "{}", ask=None)
