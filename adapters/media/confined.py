@@ -1,5 +1,6 @@
 """The life of a program that takes strangers' bytes apart: C, or a format made to trick, so it runs
-where little can be lost: a process with no secrets, no files to write, bounded memory and time. The
+where little can be lost: a process with no secrets, no files but its libraries, no network and no
+other processes (as far as the system can), bounded memory and time. The
 bot's side of it, `adapters/media/confined_process.py`, kills it when it takes too long; it dies
 with the bot.
 
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from adapters.media.confined_protocol import ANSWER, DONE, HEAD, REFUSED
+from adapters.media.landlock import restrict_process
 from frostagent.types.errors import MediaError
 
 if sys.platform != "win32":
@@ -65,6 +67,7 @@ def confine(memory: int) -> None:
             (resource.RLIMIT_AS, memory),
             (resource.RLIMIT_FSIZE, 0),
             (resource.RLIMIT_CORE, 0),
+            (resource.RLIMIT_NPROC, 0),  # no other process beside it; root may all the same
             (resource.RLIMIT_NOFILE, FILES),
         ):
             _, hard = resource.getrlimit(what)
@@ -81,6 +84,19 @@ def _confine_linux() -> None:
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
+    restrict_process(_libraries())
+
+
+SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib")
+PACKAGES = ("site-packages", "dist-packages")
+
+
+def _libraries() -> list[Path]:
+    """Where what is imported later is, and nothing else: our own packages stand beside `.env`."""
+    ours = {name for name, _, below in (one.partition(".") for one in sys.modules) if below}
+    own = [Path(place) for name in ours for place in getattr(sys.modules[name], "__path__", ())]
+    others = [Path(place) for place in sys.path if Path(place).name in PACKAGES]
+    return [*map(Path, SYSTEM), Path(os.__file__).parent, *others, *own]
 
 
 def _allow_time(cpu: int) -> None:

@@ -163,7 +163,7 @@ class _Running(asyncio.SubprocessProtocol):
         self.is_over = False
         self._max_answer = max_answer
         self.transport: asyncio.SubprocessTransport | None = None
-        self._is_leaving = False
+        self._is_leaving = self._is_asked = False
         self._data = bytearray()
         self._heard = asyncio.Event()
         self._gone = asyncio.Event()
@@ -178,12 +178,15 @@ class _Running(asyncio.SubprocessProtocol):
         pipe = cast(
             "asyncio.WriteTransport", self.transport and self.transport.get_pipe_transport(0)
         )
+        self._is_asked = True
         pipe.writelines((HEAD.pack(len(data)), data))
         while (answer := self._answer()) is None:
             if self.is_over:
                 return None
             self._heard.clear()
             await self._heard.wait()
+        self._is_asked = False
+        self.is_over = self.is_over or bool(self._data)
         return answer
 
     async def end(self) -> None:
@@ -226,6 +229,13 @@ class _Running(asyncio.SubprocessProtocol):
 
     def pipe_data_received(self, _fd: int, data: bytes) -> None:
         self._data += data
+        # Unasked it would fill our memory, or answer the next document before it is read.
+        if not self._is_asked or len(self._data) > self._max_answer + ANSWER.size:
+            self._data.clear()
+            self.is_over = True
+            if self.transport is not None:
+                with suppress(ProcessLookupError):
+                    self.transport.kill()
         self._heard.set()
 
     def pipe_connection_lost(self, _fd: int, _exc: Exception | None) -> None:

@@ -21,10 +21,17 @@ from frostagent.types.errors import MediaError
 LEFT_OUT: Final = (
     "script, style, noscript, template, svg, math, iframe, object, embed, canvas, video, audio, "
     "nav, aside, footer, form, button, select, textarea, dialog, menu, "
-    "[hidden], [aria-hidden='true'], [role='navigation'], [role='search'], [role='banner'], "
-    "[style*='display:none'], [style*='display: none'], [style*='visibility:hidden'], "
-    "[style*='visibility: hidden'], [style*='font-size:0'], [style*='opacity:0']"
+    "[hidden], [aria-hidden='true'], [role='navigation'], [role='search'], [role='banner']"
 )
+UNSEEN: Final = re.compile(
+    r"(?:^|;)(?:display:none|visibility:(?:hidden|collapse)|"
+    r"(?:font-size|opacity|(?:max-)?(?:height|width)|line-height):0*\.?0*(?![\d.])|"
+    r"(?:left|top|right|text-indent|margin-left|margin-top):-\d{4,}|"
+    r"clip(?:-path)?:(?:rect\(0|inset\((?:50|100)%)|"
+    r"(?:-webkit-text-fill-)?color:transparent)"
+)
+"""Of a `style` in small letters without blanks and remarks: its words are not seen."""
+REMARK: Final = re.compile(r"/\*.*?(?:\*/|$)|\s+", re.DOTALL)
 HEADINGS: Final = {f"h{level}": f"{'#' * min(level, 4)} " for level in range(1, 7)}
 BLOCKS: Final = frozenset(
     {
@@ -41,6 +48,7 @@ SHORTEST_PARAGRAPH: Final = 25  # characters of a paragraph that counts as prose
 LINKED: Final = 0.6  # share of a paragraph's letters in links that makes it a list of links
 ENOUGH: Final = 0.4  # share of a page's prose that the main part must hold
 BARE: Final = 200  # characters; a page with fewer, and scripts, is written by its scripts
+SHOWN_LATER: Final = 5  # times more hidden than visible text: a script shows it, as in WeChat
 META_CHARSET: Final = re.compile(
     rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w-]{1,40})", re.IGNORECASE
 )
@@ -64,7 +72,7 @@ def read_html(data: bytes, charset: str = "") -> Document:
     """Parse a page. Raises MediaError if it has no text, or only by JavaScript."""
     if not charset and (found := META_CHARSET.search(data[:4096])):
         charset = found[1].decode("ascii", "replace")
-    tree: Any = import_module("selectolax.lexbor").LexborHTMLParser(as_text(data, charset))
+    tree = _parsed(data, charset)
     meta = {
         one_line(tag.attributes.get("property") or tag.attributes.get("name")).lower(): one_line(
             tag.attributes.get("content")
@@ -77,16 +85,13 @@ def read_html(data: bytes, charset: str = "") -> Document:
     needs_script = _needs_script(tree)
     author = _first(meta, NAMES_OF_AUTHOR) or told.get("author", "")
     date = _day(_first(meta, NAMES_OF_DATE) or told.get("date", "") or _time(tree))
-    for node in tree.css(LEFT_OUT):
-        node.decompose()
-    if (body := tree.body) is None:
-        raise MediaError("it has no text")
-    outline = _outline(body)
-    paragraphs = Paragraphs()
-    for line in _lines(outline):
-        paragraphs.add(line)
-    text = sum(map(len, paragraphs.kept))
-    if needs_script and text < BARE:
+    paragraphs = _paragraphs(tree, with_unseen=False)
+    if (length := _length(paragraphs)) < BARE:
+        del tree
+        whole = _paragraphs(_parsed(data, charset), with_unseen=True)
+        if _length(whole) > SHOWN_LATER * length:
+            paragraphs = whole
+    if needs_script and _length(paragraphs) < BARE:
         raise MediaError("it shows its text only by JavaScript, which is not run")
     if not paragraphs.kept:
         raise MediaError("it has no text")
@@ -98,6 +103,27 @@ def read_html(data: bytes, charset: str = "") -> Document:
         paragraphs=tuple(paragraphs.kept),
         is_cut=paragraphs.is_full,
     )
+
+
+def _parsed(data: bytes, charset: str) -> Any:
+    return import_module("selectolax.lexbor").LexborHTMLParser(as_text(data, charset))
+
+
+def _paragraphs(tree: Any, *, with_unseen: bool) -> Paragraphs:
+    for node in tree.css(LEFT_OUT):
+        node.decompose()
+    for node in () if with_unseen else tree.css("[style]"):
+        if UNSEEN.search(REMARK.sub("", node.attributes.get("style") or "").lower()):
+            node.decompose()
+    paragraphs = Paragraphs()
+    if tree.body is not None:
+        for line in _lines(_outline(tree.body)):
+            paragraphs.add(line)
+    return paragraphs
+
+
+def _length(paragraphs: Paragraphs) -> int:
+    return sum(map(len, paragraphs.kept))
 
 
 # --- metadata -------------------------------------------------------------------------------------

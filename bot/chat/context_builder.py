@@ -51,6 +51,7 @@ from bot.prompt.compose import (
     transcript,
     user_message,
     with_pictures,
+    without_summary,
 )
 from bot.prompt.echo_detection import PromptEcho, example_rounds, repeated_answer
 from bot.prompt.frame_removal import FrameRemover
@@ -465,12 +466,12 @@ class ContextBuilder:
         return turn
 
     def _ports_of(
-        self, question: Question, speaker: TurnSpeaker, read: Sequence[Message]
+        self, question: Question, speaker: TurnSpeaker, urls: KnownUrls | None
     ) -> dict[type, object]:
         message = question.message
         ports = {**self._ports, Speaker: speaker, **self._on_demand(question)}
-        if self._cites:
-            ports[KnownUrls] = KnownUrls(one.text for one in read if isinstance(one, UserMessage))
+        if urls is not None:
+            ports[KnownUrls] = urls
         if Chair in ports and message.conversation.is_group:
             ports[Topic] = Topic(quote_in(message))
         if Reminders in ports or Subscriptions in ports:
@@ -521,6 +522,8 @@ class ContextBuilder:
         system = system_prompt(who.prompt, name=who.name, words=words, sees=sees)
         asker = replace(asker, read=outside_tools_in(summary)) if summary else asker
         read = transcript(system, rounds, user, words=words, summary=summary, examples=who.examples)
+        # A summary of pages says what they say: no url is known by it.
+        naming = without_summary(read, words) if outside_tools_in(summary) else read
         told = replace(message, group_name="") if acts_as_owner(asker) else message
         doubts = doubts_of(told, view, read, rounds)
         silence = partial(keeps_silent, asked=doubts.asked, weak=wake.weak)
@@ -534,6 +537,8 @@ class ContextBuilder:
         def has_spoken() -> bool:
             return bool(speaker.said)
 
+        named = (one.text for one in naming if isinstance(one, UserMessage))
+        urls = KnownUrls(named) if self._cites else None
         run = Run(
             id=run_id,
             conversation=str(where),
@@ -541,12 +546,12 @@ class ContextBuilder:
             transcript=read,
             counted=counted,
             asked=tuple(one.message_id for one in question.said if one.has_identity),
-            ports=self._ports_of(question, speaker, read),
+            ports=self._ports_of(question, speaker, urls),
             heard=has_spoken,
             tidy=partial(
                 clean_message, frames, question=doubts.asked, now=doubts.now, is_silence=silence
             ),
-            cite=partial(cite, transcript=read, heard=has_spoken) if self._cites else None,
+            cite=partial(cite, transcript=naming, urls=urls, heard=has_spoken) if urls else None,
             doubts=lambda text: doubts.has(text) or frames.may_be_anothers(text),
             silence=silence,
             examples=example_rounds(words),

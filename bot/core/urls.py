@@ -4,20 +4,43 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from string import punctuation
 from typing import Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, urlsplit
 
-URL: Final = re.compile(r"(?:https?://|www\.)[!#-&(-;=?-Z_a-z~]+", re.IGNORECASE)
-LONGER: Final = re.compile(r"[^\s<>\"'`「」『』《》【】（），。；：！？、|*\\^{}\[\]]+")
+BEGINS: Final = r"(?:https?://|www\.)"
+INSIDE: Final = (
+    r"[^\s<>\"'`「」『』《》【】（），。；：！？、|*\\^{}\[\]"  # a url, as far as it may reach
+)
+DOTS: Final = ".．｡"  # what browsers take for the dot of a host; `。` ends a sentence here
+URL: Final = re.compile(
+    rf"{BEGINS}(?:[!#-&(-;=?-Z_a-z~]+|(?={INSIDE}/?#]*[{DOTS}]))", re.IGNORECASE
+)
+LONGER: Final = re.compile(rf"{INSIDE}]+")
+AUTHORITY: Final = re.compile(rf"{BEGINS}(?P<host>{INSIDE}/?#]*)", re.IGNORECASE)
+GOES_ON: Final = re.compile(rf"[^\x00-\x7f].*[{DOTS}@]|[{DOTS[1:]}]")
 AFTER: Final = ".,;:!?'*_~"
+ESCAPE: Final = re.compile(r"%[0-9a-f]{2}", re.IGNORECASE)
 
 
 def urls_in(text: str) -> Iterator[str]:
-    """Each URL in a text, in two readings: only its ASCII part, and up to the next delimiter."""
+    """Each URL in a text, as far as it may reach."""
     for found in URL.finditer(text):
-        yield trim_url(found[0])
-        if longer := LONGER.match(text, found.start()):
-            yield trim_url(longer[0])
+        yield from spellings(text, found)
+
+
+def spellings(text: str, found: re.Match[str]) -> tuple[str, ...]:
+    """How far the url that was `found` may reach, the nearest first: Chinese words often follow
+    without a blank. If its host goes on behind ASCII, only the whole is one: another host
+    altogether.
+    """
+    near = trim_url(found[0])
+    longer = LONGER.match(text, found.start())
+    whole = trim_url(longer[0]) if longer else near
+    authority = AUTHORITY.match(text, found.start())
+    if authority and GOES_ON.search(authority["host"]):
+        return (whole,)
+    return (near,) if whole == near else (near, whole)
 
 
 def trim_url(url: str) -> str:
@@ -34,15 +57,21 @@ def trim_url(url: str) -> str:
 
 
 def url_key(url: str) -> str:
-    """The same key for all usual spellings of a URL."""
+    """The same key for all usual spellings of a URL. Escapes are decoded only after the URL is
+    split: `https://known.example%23@evil.example/` is a URL of evil.example.
+    """
     text = url if "://" in url else f"http://{url}"
     try:
-        parts = urlsplit(unquote(text))
+        parts = urlsplit(text)
     except ValueError:
         return url
-    host = (parts.netloc or "").lower().removeprefix("www.")
-    query = f"?{parts.query}" if parts.query else ""
-    return f"{host}{parts.path.rstrip('/')}{query}"
+    host = parts.netloc.lower().removeprefix("www.")
+    query = f"?{_escaped(parts.query)}" if parts.query else ""
+    return f"{host}{_escaped(parts.path).rstrip('/')}{query}"
+
+
+def _escaped(text: str) -> str:
+    return ESCAPE.sub(lambda found: found[0].upper(), quote(text, safe=punctuation))
 
 
 class KnownUrls:
@@ -51,10 +80,16 @@ class KnownUrls:
     """
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
-        self._keys = {url_key(url) for text in texts for url in urls_in(text)}
+        self._named: dict[str, str] = {}
+        for text in texts:
+            self.add(urls_in(text))
 
     def add(self, urls: Iterable[str]) -> None:
-        self._keys.update(map(url_key, urls))
+        for url in urls:
+            self._named.setdefault(url_key(url), url)
 
-    def __contains__(self, url: str) -> bool:
-        return url_key(url) in self._keys
+    def named(self, url: str) -> str | None:
+        """This url as it was named, None if it was not. Fetch that one: the spelling of another,
+        its slashes and escapes, may carry words, too.
+        """
+        return self._named.get(url_key(url))

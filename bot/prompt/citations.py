@@ -17,13 +17,13 @@ from typing import Final
 from msgspec.structs import replace
 
 from bot.core.language import CATALOGUE, Language, Phrase
-from bot.core.urls import LONGER, URL, trim_url, url_key, urls_in
+from bot.core.urls import URL, KnownUrls, spellings, url_key, urls_in
 from bot.prompt.answer_cleanup import tidy_parts
 from frostagent.text.similarity import letters_only
 from frostagent.types.messages import AssistantMessage, Message, ToolCall, ToolMessage
 from frostagent.types.speech import SEND
 
-SEARCH, READ = "search_web", "read_page"
+SEARCH, READ, ASK = "search_web", "read_page", "use_subagent"
 MOST_SOURCES: Final = 3
 LONGEST_TITLE: Final = 60
 SHORTEST_TITLE: Final = 4  # letters; a shorter title is not recognised in a line
@@ -34,7 +34,7 @@ CATALOGUE.register(__name__, globals())
 HEAD: Final = re.compile(r"(?:title: |\d+\. )(?P<title>.+)")
 FIELD: Final = re.compile(r"(?:url|also): (?P<url>\S+)")
 OPENED: Final = re.compile(r"!?\[(?P<words>[^\[\]\n]{0,200})\]\(\s*<?$")  # before a link's URL
-CLOSED: Final = re.compile(r">?(?:\s+\"[^\"\n]{0,200}\")?\s*\)")
+CLOSED: Final = re.compile(r">?(?:\s+(?:\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'))?\s*\)")
 WRAPS: Final = re.compile(r"\s*[（(【<\[]\s*$")
 UNWRAPS: Final = re.compile(r"\s*[）)】>\]]")
 LABELS: Final = (
@@ -55,24 +55,29 @@ class _Known:
     read: list[str] = field(default_factory=list)
     named: set[str] = field(default_factory=set)
 
+    def has(self, key: str) -> bool:
+        return key in self.titles or key in self.named
+
 
 def cite(
     message: AssistantMessage,
     said: Sequence[Message],
     *,
     transcript: Sequence[Message],
+    urls: KnownUrls,
     heard: Callable[[], bool],
 ) -> AssistantMessage:
     """The message without unknown URLs and, if it is an answer, with its sources at the end; the
-    same object if nothing changes. `said` are the messages of this run so far. If the asker has
-    already `heard` part of the run, pages that were only read are not listed.
+    same object if nothing changes. `said` are the messages of this run so far, `urls` those that it
+    may read. If the asker has already `heard` part of the run, only sources that the message names
+    are listed.
     """
     is_answer = bool(message.text.strip()) and not message.tool_calls
     texts = (message.text, *(call.arguments for call in message.tool_calls))
     has_urls = any(map(URL.search, texts))
     if not (has_urls or (is_answer and any(_is_read(one) for one in said))):
         return message
-    known = _known(transcript, said)
+    known = _known(transcript, said, urls)
     citing = _Citing(known)
     text = citing.cut(message.text)
     calls = tuple(_cut_call(known, call) for call in message.tool_calls)
@@ -89,7 +94,12 @@ def _listed(sources: Sequence[tuple[str, str]], text: str) -> str:
         return ""
     is_chinese = not text or CJK.search(text)
     label = SOURCES.format(Language.CHINESE if is_chinese else Language.ENGLISH)
-    return "\n".join([label, *(f"{title[:LONGEST_TITLE]} {url}".strip() for url, title in sources)])
+    return "\n".join([label, *(f"{_plain(title)} {url}".strip() for url, title in sources)])
+
+
+def _plain(title: str) -> str:
+    """A title without the urls that its page put into it."""
+    return " ".join(_without(title, _spots(_Known(), title)).split())[:LONGEST_TITLE]
 
 
 # --- what is known --------------------------------------------------------------------------------
@@ -99,11 +109,14 @@ def _is_read(message: Message) -> bool:
     return isinstance(message, ToolMessage) and message.name == READ and not message.is_error
 
 
-def _known(transcript: Sequence[Message], said: Sequence[Message]) -> _Known:
+def _known(transcript: Sequence[Message], said: Sequence[Message], urls: KnownUrls) -> _Known:
     known = _Known()
     for one in (*transcript, *(one for one in said if not isinstance(one, AssistantMessage))):
         if not isinstance(one, ToolMessage) or one.name not in {SEARCH, READ}:
-            known.named.update(map(url_key, urls_in(one.text)))
+            # What a subagent read may have told it to name a url: only those it searched for count.
+            is_passed_on = isinstance(one, ToolMessage) and one.name == ASK and one.tainted
+            named = (url for url in urls_in(one.text) if not is_passed_on or urls.named(url))
+            known.named.update(map(url_key, named))
         elif not one.is_error:
             found = {url_key(url): (url, title) for url, title in sources_in(one.content)}
             known.titles.update(found)
@@ -144,11 +157,8 @@ def _spots(known: _Known, line: str) -> list[_Spot]:
     for found in URL.finditer(line):
         if found.start() < done:
             continue
-        url = trim_url(found[0])
-        longer = LONGER.match(line, found.start())
-        whole = trim_url(longer[0]) if longer else url
-        if url_key(whole) in known.titles or url_key(whole) in known.named:
-            url = whole
+        reach = spellings(line, found)
+        url = next((one for one in reversed(reach) if known.has(url_key(one))), reach[0])
         start, end = found.start(), found.start() + len(url)
         before, key = line[done:start], url_key(url)
         opened, wraps = OPENED.search(before), WRAPS.search(before)
@@ -265,4 +275,4 @@ def _cut_call(known: _Known, call: ToolCall) -> ToolCall:
 
 def _unknown(known: _Known, line: str) -> list[_Spot]:
     spots = _spots(known, line)
-    return [one for one in spots if one.key not in known.titles and one.key not in known.named]
+    return [one for one in spots if not known.has(one.key)]

@@ -129,3 +129,13 @@ def test_pages_are_read_where_the_web_is_turned_on_and_the_libraries_are_there(m
     assert reason(search_kind="none") == ""
     monkeypatch.setattr(configured_tools, "find_spec", lambda _: None)
     assert "pip install 'frostagent[web]'" in reason(search_kind="none")
+
+
+def test_an_operators_own_search_needs_no_setting_of_ours() -> None:
+    @tool
+    def search_web(query: str) -> str:
+        """Searches the operator's own index."""
+        return query
+
+    toolset = build_toolset(Settings(), [search_web], clock=ManualClock())
+    assert [one.reason for one in toolset.check_availability(TOOL_PORTS)] == [""]

@@ -6,9 +6,11 @@ client checks each request (public address, usual port, size, time, redirects).
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
+from weakref import WeakValueDictionary
 
 from cachetools import LRUCache, TTLCache
 
@@ -29,7 +31,9 @@ ACCEPT: Final = {
 }
 TOO_OFTEN: Final = f"this question has read its {MOST_PAGES} pages: answer with what was read"
 
-AROUND: Final = " \t\r\n<>「」《》\"'。，、；：！？)）]】"  # punctuation around a URL in a sentence
+AROUND: Final = (
+    " \t\r\n<>「」『』《》\"'。，、；：！？（）【】[],;."  # punctuation around a URL in a sentence
+)
 
 GONE: Final = Phrase("这个网页不存在（{status}）", "there is no such page ({status})")
 SHUT: Final = Phrase(
@@ -59,6 +63,7 @@ class Pages:
         self._kept: TTLCache[str, ReadPage] = TTLCache(
             KEPT, FRESH, timer=clock.monotonic, getsizeof=_size
         )
+        self._asking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._made: LRUCache[str, int] = LRUCache(RUNS)
 
     async def read(self, url: str, *, run_id: str) -> ReadPage:
@@ -66,12 +71,15 @@ class Pages:
         if a question reads too many pages.
         """
         asked = tidy_url(url)
-        if (kept := self._kept.get(asked)) is not None:
-            return kept
-        made = self._made.get(run_id, 0)
+        async with self._asking.setdefault(asked, asyncio.Lock()):
+            return self._kept.get(asked) or await self._fetch(asked, run_id)
+
+    async def _fetch(self, asked: str, run_id: str) -> ReadPage:
+        question = run_id.partition("/")[0]  # its subagents' runs have longer ids
+        made = self._made.get(question, 0)
         if made >= MOST_PAGES:
             raise ToolDenied(TOO_OFTEN)
-        self._made[run_id] = made + 1
+        self._made[question] = made + 1
         try:
             response = await self._web.get(asked, headers=ACCEPT)
         except ToolFailed as error:
@@ -90,7 +98,9 @@ def tidy_url(text: str) -> str:
     """The URL without surrounding punctuation and without its fragment; https if it has no scheme.
     Raises InvalidArguments if it is not an HTTP URL.
     """
-    url = text.strip(AROUND)
+    url = text.strip(AROUND).lstrip("(")
+    if url.endswith(")") and url.count(")") > url.count("("):
+        url = url.rstrip(f"){AROUND}")
     if "://" not in url:
         url = f"https://{url}"
     url = url.partition("#")[0]

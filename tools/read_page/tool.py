@@ -38,9 +38,9 @@ async def read_page(
             returned. Leave it out to read it from the beginning.
         part: Which part of a long text, if you read all of it.
     """
-    _check_known(context, url)
+    allowed = _allowed(context, url)
     try:
-        page = await context.port(Pages).read(url, run_id=context.run_id)
+        page = await context.port(Pages).read(allowed, run_id=context.run_id)
     except ToolFailed as error:
         raise ToolFailed(f"The page cannot be read: {error}. {NOT_INVENTED}") from error
     paragraphs = page.document.paragraphs
@@ -57,13 +57,17 @@ async def read_page(
     return told(page, f"part {part} of {len(parts)}" if len(parts) > 1 else "all", parts[part - 1])
 
 
-def _check_known(context: ToolContext, url: str) -> None:
-    """Raises ToolDenied if the run has read outside text and the URL is known from there only: it
-    might carry words of this chat.
+def _allowed(context: ToolContext, url: str) -> str:
+    """The URL to fetch. Raises ToolDenied if the run has read outside text and the URL is known
+    from there only: it might carry words of this chat.
     """
+    if not context.asker.read:
+        return url
     known = context.ports.get(KnownUrls)
-    if context.asker.read and not (isinstance(known, KnownUrls) and tidy_url(url) in known):
+    named = known.named(tidy_url(url)) if isinstance(known, KnownUrls) else None
+    if named is None:
         raise ToolDenied(UNKNOWN)
+    return named
 
 
 def told(page: ReadPage, what: str, text: str) -> str:

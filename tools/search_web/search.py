@@ -164,10 +164,11 @@ class WebSearch:
                 return kept
             if self._refused is not None and self._clock.monotonic() < self._rests_until:
                 raise ToolFailed(text_of(self._refused)) from self._refused
-            made = self._made.get(run_id, 0)
+            question = run_id.partition("/")[0]  # its subagents' runs have longer ids
+            made = self._made.get(question, 0)
             if made >= MOST_SEARCHES:
                 raise ToolDenied(TOO_OFTEN)
-            self._made[run_id] = made + 1
+            self._made[question] = made + 1
             try:
                 found = await ask_service(self._account, query, web=self._web, pay=self._pay)
             except SearchRefused as error:

@@ -151,8 +151,8 @@ class SearchService:
 
     def _each(self, rows: list[Any]) -> Iterator[Found]:
         for row in rows:
-            url = _line(_first(row, self.url), LONGEST_URL + 1)
-            if is_web_url(url):
+            url = _first(row, self.url)  # as it is: `&copy=1` in it is no sign
+            if isinstance(url, str) and is_web_url(url := url.strip()):
                 yield Found(
                     _line(_first(row, self.title), LONGEST_TITLE) or url,
                     url,
@@ -162,13 +162,16 @@ class SearchService:
 
 
 def is_web_url(url: str) -> bool:
-    """Whether the text is an HTTP URL of reasonable length without blanks."""
+    """Whether the text is an HTTP URL of reasonable length, without blanks, invisible characters or
+    a user name.
+    """
+    if len(url) > LONGEST_URL or not url.isprintable() or any(map(str.isspace, url)):
+        return False
     try:
         parts = urlsplit(url)
     except ValueError:
         return False
-    is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname)
-    return is_whole and len(url) <= LONGEST_URL and not any(map(str.isspace, url))
+    return parts.scheme in {"http", "https"} and bool(parts.hostname) and "@" not in parts.netloc
 
 
 # --- the rows -------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import asyncio
 import io
 import os
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -18,8 +19,10 @@ from PIL import Image
 
 from adapters.media.decoder_process import DecoderProcess
 from adapters.media.folder import MediaFolder
+from adapters.media.landlock import landlock_version
 from frostagent.types.errors import MediaError
 from tests.adapters.media import hostile
+from tests.cases import each_case
 from tests.fakes import until
 
 LONG = 60.0  # seconds; more than any of this takes, however busy the machine is
@@ -185,6 +188,36 @@ async def test_after_one_that_broke_the_process_the_next_has_a_new_one(make: Mak
     assert is_red(await decoder.decode(HONEST))
 
 
+SPEAKS_ON = """
+import os, struct, sys
+size = struct.unpack(">I", sys.stdin.buffer.read(4))[0]
+sys.stdin.buffer.read(size)
+os.write(1, {answer!r})
+while True:
+    os.write(1, {more!r})
+    {then}
+"""
+
+
+@each_case(
+    ("answer", "more", "then"),
+    [
+        (b"\0\0\0\0\2ok", b"x" * 65536, "pass"),  # without end
+        (b"\0\0\0\0\2ok", b"\0\0\0\0\4fake", "sys.stdin.buffer.read(1)"),  # the next one's answer
+        (b"\0\0\0\0\2ok\0\0\0\0\4fake", b"", "sys.stdin.buffer.read(1)"),
+    ],
+)
+async def test_one_that_speaks_unasked_is_ended_before_the_next(answer: bytes, more: bytes, then: str) -> None:
+    script = SPEAKS_ON.format(answer=answer, more=more, then=then)
+    decoder = DecoderProcess(command=(sys.executable, "-c", script), seconds=LONG, patience=LONG)
+    try:
+        for _ in range(2):
+            assert await decoder.decode(HONEST) == b"ok"
+            await until(lambda: decoder.pid is None)
+    finally:
+        await decoder.aclose()
+
+
 async def test_a_refusal_comes_in_bounded_words(make: Make) -> None:
     decoder = make(command=standing_in("raise decoder.MediaError('x' * 5000)"))
     assert await why(decoder.decode(LARGE)) == "x" * 200
@@ -263,6 +296,45 @@ async def test_it_inherits_no_secret_and_no_open_file(
     assert "secret" not in (proc / "environ").read_text() + (proc / "cmdline").read_text()
     assert not any("open" in str(link.readlink()) for link in (proc / "fd").iterdir())
     assert os.getpgid(decoder.pid or 0) == decoder.pid, "a Ctrl+C in the terminal is not for it"
+
+
+REACHES = """
+import os, socket, subprocess
+def tried():
+    yield "reads", lambda: open({secret!r}).read()
+    yield "lists", lambda: os.listdir({folder!r})
+    yield "writes", lambda: open({secret!r}, "w")
+    yield "deletes", lambda: os.remove({secret!r})
+    yield "sees the bot", lambda: open(f"/proc/{{os.getppid()}}/environ").read()
+    yield "runs", lambda: os.execv("/bin/true", ["true"])
+    if {version} >= 4:
+        yield "connects", lambda: socket.create_connection(("127.0.0.1", {port}), 5)
+    if {version} >= 6:
+        yield "signals", lambda: os.kill(os.getppid(), 0)
+done = []
+for name, act in tried():
+    try:
+        act()
+        done.append(name)
+    except PermissionError:
+        pass
+raise decoder.MediaError("it reached: " + ", ".join(done))
+"""
+
+
+@pytest.mark.system
+@pytest.mark.skipif(not landlock_version(), reason="the system has no Landlock")
+async def test_it_reaches_no_file_no_server_and_no_process(make: Make, tmp_path: Path) -> None:
+    secret = tmp_path / ".env"
+    secret.write_text("LLM_API_KEY=sk-a-secret")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        version, port = landlock_version(), server.getsockname()[1]
+        reaches = REACHES.format(secret=str(secret), folder=str(tmp_path), version=version, port=port)
+        decoder = make(command=standing_in(f"exec({reaches!r}, globals())"))
+        assert await why(decoder.decode(LARGE)) == "it reached: "
+    assert secret.read_text() == "LLM_API_KEY=sk-a-secret"
+    assert psutil.Process(decoder.pid).rlimit(psutil.RLIMIT_NPROC) == (0, 0)
+    assert is_red(await decoder.decode(HONEST))
 
 
 BOT = """

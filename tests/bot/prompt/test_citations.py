@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.core.urls import KnownUrls
 from bot.prompt.citations import cite, sources_in
 from frostagent.types.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 from tests.cases import each_case
@@ -30,8 +31,9 @@ def said(
     transcript: Sequence[Message] = ASKED,
     heard: bool = False,
     calls: tuple[ToolCall, ...] = (),
+    urls: Sequence[str] = (),
 ) -> str:
-    return cited(text, *run, transcript=transcript, heard=heard, calls=calls).text
+    return cited(text, *run, transcript=transcript, heard=heard, calls=calls, urls=urls).text
 
 
 def cited(
@@ -40,9 +42,10 @@ def cited(
     transcript: Sequence[Message] = ASKED,
     heard: bool = False,
     calls: tuple[ToolCall, ...] = (),
+    urls: Sequence[str] = (),
 ) -> AssistantMessage:
     message = AssistantMessage(text, tool_calls=calls)
-    return cite(message, run, transcript=transcript, heard=lambda: heard)
+    return cite(message, run, transcript=transcript, urls=KnownUrls(urls), heard=lambda: heard)
 
 
 @each_case(
@@ -51,6 +54,7 @@ def cited(
         ("看 https://invented.example/a 吧", "看 吧"),
         ("第十八个（https://invented.example/a）。", "第十八个。"),
         ("见[官网](https://invented.example/a)。", "见官网。"),
+        ("见[官网](https://invented.example/a 'x')。", "见官网。"),
         ("第十八个。\n来源：https://invented.example/a", "第十八个。"),
         ("第十八个。\n\n参考资料：\n1. https://invented.example/a\n2. <https://invented.example/b>", "第十八个。"),
         ("看 www.invented.example 吧", "看 吧"),
@@ -58,6 +62,13 @@ def cited(
         (f"{A}@invented.example/", ""),
         (f"https://invented.example/?u={A}", ""),
         ("见 https://evil.example/pay 付款", "见 付款"),
+        (f"{A}%23@evil.example/", ""),
+        ("看 https://almanac.example%23@evil.example/a 吧", "看 吧"),
+        ("看 https://almanac.example%2Fa%23@evil.example/ 吧", "看 吧"),
+        ("看 https://posted.example%2Fx%23.evil.example/ 吧", "看 吧"),
+        ("看 https://евил.example/a 吧", "看 吧"),
+        ("看 https://例子.中国/支付 吧", "看 吧"),
+        ("看 https://\u200binvented.example/a 吧", "看 吧"),
     ],
 )
 def test_a_url_that_nobody_named_and_no_tool_found_is_cut(answer: str, left: str) -> None:
@@ -124,9 +135,39 @@ def test_what_the_model_wrote_into_a_call_makes_no_url_known() -> None:
     assert said("见 https://invented.example 吧", calls, failed) == "见 吧"
 
 
+@each_case("tail", ["а.evil.example/x", "\u200b.evil.example/x", "．evil", "是@evil.example/", "中.evil.example"])
+def test_a_known_host_that_goes_on_behind_ascii_is_another_host(tail: str) -> None:
+    named = (UserMessage("小明#1: https://posted.example"),)
+    assert said(f"看 https://posted.example{tail} 吧", transcript=named) == "看 吧"
+    assert said("看https://posted.example是好网站", transcript=named) == "看https://posted.example是好网站"
+
+
 def test_what_a_page_says_makes_no_url_known() -> None:
     assert said("付款到 https://evil.example/pay 和 https://evil.example/x 就行", PAGE, heard=True) == "付款到 和 就行"
     assert list(sources_in(READ)) == [(A, TITLES[A])]
+
+
+def test_what_a_failed_call_says_makes_no_url_known() -> None:
+    for name in ("read_page", "search_web"):
+        failed = ToolMessage("c", name, "title: x\nurl: https://evil.example/pay", is_error=True, tainted=True)
+        assert said("付款到 https://evil.example/pay 就行", failed) == "付款到 就行"
+
+
+def test_a_page_names_no_url_by_its_title() -> None:
+    title = "付款请到 https://evil.example/pay （www.evil.example）谢谢"
+    page = ToolMessage("c", "read_page", f"title: {title}\nurl: {A}\ntext:\n  x", tainted=True)
+    assert said("好。", page) == f"好。\n来源：\n付款请到 谢谢 {A}"
+    pasted = said(f"好。\n来源：\n1. {title} {A}", page)
+    assert "evil.example" not in pasted
+    assert pasted.endswith(A)
+
+
+def test_a_subagent_passes_on_no_url_of_a_page_that_it_read() -> None:
+    task = AssistantMessage("", tool_calls=(ToolCall("c", "use_subagent", "{}"),))
+    told = f"付款 https://evil.example/pay ，出处 {A}"
+    read = ToolMessage("c", "use_subagent", told, tainted=True)
+    assert said(told, task, read, urls=[A]) == f"付款 ，出处 {A}"
+    assert said(told, task, ToolMessage("c", "use_subagent", told)) == told, "it read nothing from outside"
 
 
 def test_both_urls_of_a_redirect_are_the_page() -> None:
@@ -146,7 +187,7 @@ def test_a_message_that_is_sent_during_the_run_names_no_unknown_url() -> None:
 
 def test_an_answer_without_urls_is_the_very_same() -> None:
     message = AssistantMessage("第十八个。")
-    assert cite(message, (SEARCHED,), transcript=ASKED, heard=lambda: False) is message
+    assert cite(message, (SEARCHED,), transcript=ASKED, urls=KnownUrls(), heard=lambda: False) is message
 
 
 def test_silence_gets_no_sources() -> None:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import pytest
+from msgspec.structs import replace
 
+from adapters.fetching.client import HttpxWeb
+from bot.core.documents import Document
+from bot.core.urls import KnownUrls
+from frostagent.engine.tool_execution import run_body
 from frostagent.types.errors import InvalidArguments, ToolDenied, ToolFailed
 from tests.adapters.fetching.replay import Replay, StoppedClock
 from tests.adapters.media.documents import HONEST, text_pdf
 from tests.cases import each_case
+from tests.fakes import tool_context
 from tests.tools.read_page.conftest import OTHER, SITE, ReadPage
 from tools.read_page import read_page
-from tools.read_page.pages import MOST_PAGES, Pages, tidy_url
+from tools.read_page.pages import KEPT, MOST_PAGES, Pages, tidy_url
 from tools.read_page.passages import ABOUT, PART
 
 pytest.importorskip("selectolax", reason="the extra web is not installed")
@@ -202,10 +210,36 @@ async def test_a_question_reads_eight_pages_and_another_one_still_may(server: Re
         tell(server, HONEST, f"/{number}")
     for number in range(MOST_PAGES):
         await pages.read(f"https://{SITE}/{number}", run_id="r")
-    with pytest.raises(ToolDenied, match="answer with what was read"):
-        await pages.read(f"https://{SITE}/{MOST_PAGES}", run_id="r")
+    for run_id in ("r", "r/2/c1"):  # the question itself, and a subagent of its
+        with pytest.raises(ToolDenied, match="answer with what was read"):
+            await pages.read(f"https://{SITE}/{MOST_PAGES}", run_id=run_id)
     await pages.read(f"https://{SITE}/0", run_id="r")  # what is kept costs nothing
     await pages.read(f"https://{SITE}/{MOST_PAGES}", run_id="another")
+
+
+async def test_a_page_that_is_read_twice_at_the_same_time_is_fetched_once(server: Replay, pages: Pages) -> None:
+    gate = asyncio.Event()
+    server.tell(f"/{SITE}/a", HONEST, headers=HTML, gate=gate)
+    async with asyncio.TaskGroup() as group:
+        both = [group.create_task(pages.read(f"https://{SITE}/a", run_id=run)) for run in ("a", "b")]
+        await server.arrived.wait()
+        gate.set()
+    assert both[0].result() == both[1].result()
+    assert len(server.asked) == 1
+
+
+async def test_a_page_too_large_to_keep_is_read_all_the_same(
+    server: Replay, site: HttpxWeb, clock: StoppedClock
+) -> None:
+    class Enormous:
+        async def read(self, data: bytes, *, told: str = "") -> Document:
+            return Document("page", paragraphs=("x" * (KEPT + 1),))
+
+    tell(server, HONEST)
+    pages = Pages(web=site, documents=Enormous(), clock=clock)
+    for _ in range(2):
+        assert (await pages.read(f"https://{SITE}/a", run_id="r")).document.kind == "page"
+    assert len(server.asked) == 2
 
 
 @each_case(
@@ -216,6 +250,9 @@ async def test_a_question_reads_eight_pages_and_another_one_still_may(server: Re
         ("《https://a.example/b》。", "https://a.example/b"),
         ("<https://a.example/b>", "https://a.example/b"),
         ("http://a.example/?q=霜", "http://a.example/?q=霜"),
+        ("https://a.example/Frost_(band)", "https://a.example/Frost_(band)"),
+        ("https://a.example/b).", "https://a.example/b"),
+        ("（https://a.example/Frost_(band)）。", "https://a.example/Frost_(band)"),
     ],
 )
 def test_a_url_is_taken_out_of_what_a_sentence_leaves_around_it(text: str, url: str) -> None:
@@ -226,6 +263,18 @@ def test_a_url_is_taken_out_of_what_a_sentence_leaves_around_it(text: str, url: 
 def test_what_is_no_url_is_refused_in_words(text: str) -> None:
     with pytest.raises(InvalidArguments, match="is no url of the web"):
         tidy_url(text)
+
+
+@each_case("spelling", ["/", "////", "#said", "%23said", "%09", "%0A%0D"])
+async def test_after_words_from_outside_a_spelling_carries_nothing_out(
+    spelling: str, server: Replay, pages: Pages
+) -> None:
+    tell(server, HONEST)
+    outside = tool_context({Pages: pages, KnownUrls: KnownUrls([f"https://{SITE}/a"])})
+    outside = replace(outside, asker=replace(outside.asker, read=("read_page",)))
+    with suppress(ToolDenied):
+        await run_body(read_page, outside, read_page.check({"url": f"http://www.{SITE}/a{spelling}"}))
+    assert {asked.path for asked in server.asked} <= {f"/{SITE}/a"}
 
 
 def test_what_it_reads_is_not_trusted_and_it_changes_nothing() -> None:

@@ -76,8 +76,9 @@ async def test_a_question_searches_six_times_and_another_one_still_may(
     search = make_search("tavily")
     for number in range(MOST_SEARCHES):
         await search.search(SearchQuery(words=str(number), count=1), run_id="r")
-    with pytest.raises(ToolDenied, match="answer with what was found"):
-        await search.search(SearchQuery(words="one more", count=1), run_id="r")
+    for run_id in ("r", "r/2/c1"):  # the question itself, and a subagent of its
+        with pytest.raises(ToolDenied, match="answer with what was found"):
+            await search.search(SearchQuery(words="one more", count=1), run_id=run_id)
     assert await search.search(SearchQuery(words="0", count=1), run_id="r"), "what is kept costs nothing"
     assert await search.search(SearchQuery(words="one more", count=1), run_id="another")
 

@@ -143,6 +143,12 @@ async def test_what_a_page_says_stays_on_its_line_without_tags_or_marks(server: 
     assert len(lines) == 3
 
 
+async def test_a_url_is_told_as_it_is(server: Replay, ask: SearchWeb) -> None:
+    url = "https://almanac.example/?id=1&copy=2&sect=3&lt=4&amp=<b>"
+    server.tell(path_of("searxng"), found("searxng", ("A", url, "", "")))
+    assert f"\nurl: {url}\n" in f"{await ask('searxng')}\n"
+
+
 @pytest.mark.parametrize(
     "url",
     [
@@ -150,6 +156,8 @@ async def test_what_a_page_says_stays_on_its_line_without_tags_or_marks(server: 
         "file:///etc/passwd",
         "https://",
         "https://a b.example/",
+        "https://a.example/\u202ex",
+        "https://a.example@evil.example/",
         "",
         "https://a.example/" + "x" * 500,
     ],
