@@ -10,7 +10,7 @@ if sys.platform != "win32" and os.getpid() == 1:  # alone in its container
 
     container_init.run_as_init()
 
-garbage_collection.collect_seldom()
+garbage_collection.load_without_collecting()
 
 try:
     from bot.cli.cli import main

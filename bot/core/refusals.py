@@ -14,14 +14,16 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from frostagent.text.lazy_regex import lazy_regex
+
 Removable: TypeAlias = Literal["quote", "mention"]
 """A part that a refused message may be sent without."""
 
 TOO_LONG: Final = "too long"
 MUTED: Final = "muted"
 MAX_WORDS: Final = 160  # characters of a server's own words that are passed on
-SENDS: Final = re.compile(r"send_(group_|private_)?(forward_)?msg")
-FORWARDS: Final = re.compile(r"send_(group_|private_)?forward_msg")
+SENDS: Final = lazy_regex(r"send_(group_|private_)?(forward_)?msg")
+FORWARDS: Final = lazy_regex(r"send_(group_|private_)?forward_msg")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,22 +97,22 @@ def failure_in(data: object) -> tuple[int, str] | None:
 
 # --- parsing the words ----------------------------------------------------------------------------
 
-ECHOES: Final = re.compile(r"invoke timeout", re.IGNORECASE)
+ECHOES: Final = lazy_regex(r"invoke timeout", re.IGNORECASE)
 """Older LLBots quote the message itself after this (LuckyLilliaBot src/ntqqapi/api/msg.ts)."""
 _KERNEL: Final = r"(?:EventRet:\s*|^\s*(?=\{[^{}]*\}\s*$))\{[^{}]*?"
 """The beginning of QQ's own object, as NapCat quotes it, or if it is the whole text."""
-RESULT: Final = re.compile(
+RESULT: Final = lazy_regex(
     _KERNEL + r'"result"\s*:\s*(-?\d+)'
     r"|^(?:Error: |Internal error: )*发送消息失败 \(code=(-?\d+)\)"  # LLBot
     r"|\brejected: result=(-?\d+)\b"  # SnowLuma
 )
-ERR_MSG: Final = re.compile(
+ERR_MSG: Final = lazy_regex(
     _KERNEL + r'"errMsg"\s*:\s*"([^"]+)"'
     r"|^(?:Error: |Internal error: )*发送消息失败 \(code=-?\d+\): *(\S.*)"
     r"|\brejected: result=-?\d+ err=(\S.*)",
     re.DOTALL,
 )
-PREFIX: Final = re.compile(r"^(?:(?:Internal )?[Ee]rror: *)+")
+PREFIX: Final = lazy_regex(r"^(?:(?:Internal )?[Ee]rror: *)+")
 
 
 def _result_in(wording: str) -> int | None:
@@ -128,7 +130,7 @@ def _own_words(wording: str, retcode: int) -> str:
 
 
 def _words(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    return lazy_regex(pattern, re.IGNORECASE | re.DOTALL)
 
 
 # --- whether it may have been done ----------------------------------------------------------------

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
+from frostagent.text.lazy_regex import lazy_regex
 from frostagent.text.similarity import UNHEARD, letters_only
 
 SHARE = 0.45  # of its pairs of characters and words
@@ -36,9 +37,9 @@ CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 WORD, END = "(?<![A-Za-z0-9_])", "(?![A-Za-z0-9_])"
 NUMERALS = r"[零〇一二两三四五六七八九十百千万亿半]"
 # No minus: 3-5, GPT-4.
-NUMBERS = re.compile(r"(?:(?<![0-9a-z])-)?\d+(?:[.:/]\d+)*|" + NUMERALS + "+")
-SIGNS = re.compile(r"[+<>±×÷≠≤≥≈√∞%‰°#$€£¥₩₽↑↓←→↗↘❌❎✖✗✘🚫👎🙅♂♀]")
-NOTATION = re.compile(
+NUMBERS = lazy_regex(r"(?:(?<![0-9a-z])-)?\d+(?:[.:/]\d+)*|" + NUMERALS + "+")
+SIGNS = lazy_regex(r"[+<>±×÷≠≤≥≈√∞%‰°#$€£¥₩₽↑↓←→↗↘❌❎✖✗✘🚫👎🙅♂♀]")
+NOTATION = lazy_regex(
     r"(?<=[A-Za-z0-9)\]}\"'])\s?(?:[=!<>]=+|&&?|\|\|?|[*/^=<>+~_\\])\s?(?=[A-Za-z0-9(\[{\"'.$-])"
     r"|(?<=\d)\s?-\s?(?=\d)|(?:(?<=\s)|^)(?:-[A-Za-z]+\b|(?:--|\.{0,2}/|~/)(?=[A-Za-z]))"
     r"|\b(?=\w*\d)(?=\w*[A-Z])[A-Za-z0-9]+\b|[\u00b2\u00b3\u00b9\u2070-\u209f]"
@@ -48,7 +49,7 @@ NOTATION = re.compile(
 """What code, paths, formulas and suits are told apart by: operators beside letters or digits,
 options, codes.
 """
-TIME = re.compile(
+TIME = lazy_regex(
     r"[今明昨后前]天|[今明去后前]年|[上下][个]?(?:周|月|星期|礼拜)[一二三四五六日天末]?|(?:周|星期|礼拜)[一二三四五六日天末]"
     r"|凌晨|清晨|早上|上午|中午|下午|傍晚|晚上|夜里|半夜|今早|今晚|明早|明晚|昨晚|现在|目前|刚才"
     rf"|{WORD}(?:today|tomorrow|yesterday|tonight|now|currently"
@@ -56,19 +57,19 @@ TIME = re.compile(
 )
 PARTICLES = "吧呢啊呀哦噢喔啦哈嘛哟呦哇诶欸嘿唉呗喽咯"
 FILLERS = "(?:an|the|is|are|it|also|very|really|please)"  # of meaning, unless in capitals: IT
-FUNCTION = re.compile(
+FUNCTION = lazy_regex(
     r"总的来说|也就是说|综上所述|具体来说|简单来说|一下|其实|那么|所以|因此|而且|并且|另外|此外|总之"
     r"|(?<=[晴阴])天|气?温(?:度)?(?=是?[零负-]?\d)|(?<![我你他她它们谁])[的是]|[就很]"
     # Elsewhere one is part of a word: 酒吧, 哈尔滨.
     rf"|[{PARTICLES}](?=[的{PARTICLES}]*(?![{CJK}]))"
     rf"|{WORD}(?:it's|that's|there's|here's|{FILLERS}|(?:so|well|oh)(?=,)){END}"
 )
-CAPITALS = re.compile(f"{WORD}{FILLERS.upper()}{END}")
+CAPITALS = lazy_regex(f"{WORD}{FILLERS.upper()}{END}")
 NOTHING = frozenset(char for char in f"{FUNCTION.pattern}了" if char.isalnum())
 """The letters of all words without meaning: what has others that were not said says something
 new.
 """
-FLIPS = re.compile(
+FLIPS = lazy_regex(
     r"(?!不错|不过|不客气|不好意思|没问题|别忘|别人)[不没無无非否别未勿莫假错谣吗](?!常)"
     r"|如果|要是|假如|倘若|除非|可能|也许|或许|应该|据说|听说|正在|准备|即将|马上|稍等|稍候"
     r"|让我|我来|我去|我先|等我|还是|或|取消|拒绝|失败"
@@ -76,11 +77,11 @@ FLIPS = re.compile(
     r"|may|might|maybe|perhaps|will|shall|i'll|going|let|let's|checking|or|fail[a-z]*|refus[a-z]*"
     rf"|deny|denied|instead|stop[a-z]*){END}"
 )
-VERDICTS = re.compile(
+VERDICTS = lazy_regex(
     r"假的|错的|谣言|不可能|不对|不是真|取消|如果|要是|除非"
     rf"|{WORD}(?:not true|false|wrong|fake|cancel[a-z]*|if|unless|whether){END}"
 )
-TURNS = re.compile(
+TURNS = lazy_regex(
     r"[和与跟及同之的除只仅光才想要该得约各每都]|几乎|差点|至少|最多|最少|以为|觉得|认为|怀疑|希望|打算|计划|尽量|因为|所以"
     rf"|{WORD}(?:and|of|with|only|just|except|but|almost|nearly|about|around|least|most|every"
     r"|want[a-z]*|plan[a-z]*|hope[a-z]*|think[a-z]*|seem[a-z]*|because|for|from|to|by|in|on|at"
@@ -89,14 +90,14 @@ TURNS = re.compile(
 """In what is left out: it joins, bounds or turns round what is left."""
 LEAST_WHOLE = 2  # clauses said as they were, beside those that lack something
 MOST_LEFT_OUT = 1 / 6  # of the letters
-SENTENCE_ENDS = re.compile(r"[。!?;\n]|\.(?!\d)")
-BREAKS = re.compile(r"[。!?;,:、\n|]|\.(?!\d)")
-TOKEN = re.compile(
+SENTENCE_ENDS = lazy_regex(r"[。!?;\n]|\.(?!\d)")
+BREAKS = lazy_regex(r"[。!?;,:、\n|]|\.(?!\d)")
+TOKEN = lazy_regex(
     rf"(?P<time>{TIME.pattern})|(?P<function>{FUNCTION.pattern})|(?P<number>{NUMBERS.pattern})"
     rf"|(?P<content>[{CJK}]|(?:(?![{CJK}_])\w)+(?:'[a-z]+)?|{SIGNS.pattern})"
     rf"|(?P<break>{BREAKS.pattern})"
 )
-DECORATION = re.compile(r"^[ \t]*[>#*+-]+[ \t]+", re.MULTILINE)  # of Markdown
+DECORATION = lazy_regex(r"^[ \t]*[>#*+-]+[ \t]+", re.MULTILINE)  # of Markdown
 
 
 def already_said(text: str, said: Sequence[str]) -> bool:

@@ -19,14 +19,15 @@ from bot.core.actions import MergedForward
 from bot.core.language import CATALOGUE, Phrase
 from bot.core.segments import SendSegment
 from bot.prompt.prompt_language import language_of_text
+from frostagent.text.lazy_regex import lazy_regex
 from frostagent.types.speech import Attachment, Quote, Text
 
 LIMIT = 1500  # characters
 
 ENDS = (
-    re.compile(r"\n"),
-    re.compile(r"[。！？!?；;…][”’」』）)\"']?|\.(?=\s)"),
-    re.compile(r"[，,、：:]|\s"),
+    lazy_regex(r"\n"),
+    lazy_regex(r"[。！？!?；;…][”’」』）)\"']?|\.(?=\s)"),
+    lazy_regex(r"[，,、：:]|\s"),
 )
 
 
@@ -249,12 +250,12 @@ def _says_something(segments: Iterable[SendSegment]) -> bool:
 
 # --- Markdown -------------------------------------------------------------------------------------
 
-GAP: Final = re.compile(r"\n(?:[^\S\n]*\n){3,}")  # more than two blank lines
+GAP: Final = lazy_regex(r"\n(?:[^\S\n]*\n){3,}")  # more than two blank lines
 
-MARKED: Final = re.compile(r"[*_`<|\[\\]|^[^\S\n]*(?:[-+>~=]|#+\s)", re.MULTILINE)
+MARKED: Final = lazy_regex(r"[*_`<|\[\\]|^[^\S\n]*(?:[-+>~=]|#+\s)", re.MULTILINE)
 
 # Opens a code block: a mark later on the same line would make it a code span (CommonMark 4.5).
-FENCE: Final = re.compile(r"[^\S\n]*(`{3,}|~{3,})[^`~\n]*$", re.MULTILINE)
+FENCE: Final = lazy_regex(r"[^\S\n]*(`{3,}|~{3,})[^`~\n]*$", re.MULTILINE)
 
 END: Final = r"\s<>()\"'`|，。；！？、（）【】《》「」"  # of an address
 URL: Final = rf"(?:https?|ftp)://[^{END}]*(?:\([^\s<>()]*\)[^{END}]*)*"
@@ -264,30 +265,30 @@ LINK: Final = (
     r"(?:[^\S\n]+(?:\"[^\"\n]*\"|'[^'\n]*'))?[^\S\n]*\)"
 )
 CODE: Final = r"(?<!`)(?P<ticks>`{1,3})(?!`)(?P<code>[^\n]+?)(?<!`)(?P=ticks)(?!`)"
-KEPT: Final = re.compile(
+KEPT: Final = lazy_regex(
     rf"\\(?P<escaped>[*#>`|]|_(?=\w))|{CODE}|{LINK}|<(?P<auto>{URL})>|(?P<url>{URL})"
 )
 """Text that must not change: escaped characters, code spans, addresses."""
 
-BOLD: Final = re.compile(
+BOLD: Final = lazy_regex(
     r"(?<![A-Za-z0-9)])\*\*(?=[^\s*])([^*\n]*(?:\*(?!\*)[^*\n]*)*)(?<=[^\s*])\*\*"
     r"|\*\*(?=[^\s*])([^*\n]*(?:\*(?!\*)[^*\n]*)*)(?<=[^\s*])\*\*(?![A-Za-z0-9(])"
 )
-UNDERLINED: Final = re.compile(
+UNDERLINED: Final = lazy_regex(
     r"(?<!\w)__(?![a-z0-9_]+__)(?=[^\s_])([^_\n]*(?:_(?!_)[^_\n]*)*)(?<=[^\s_])__(?!\w)"
 )
-SLANTED: Final = re.compile(
+SLANTED: Final = lazy_regex(
     r"(?<![\w*)])\*(?=\w)([^*\n]*)(?<=[\w。！？.!?])\*(?!\*)"
     r"|(?<!\*)\*(?=\w)([^*\n]*)(?<=[\w。！？.!?])\*(?![\w*(])"
 )
 
-HEADING: Final = re.compile(r"^[^\S\n]{0,3}#{1,6}[^\S\n]+(?=\S)")
-QUOTED: Final = re.compile(r"^[^\S\n]{0,3}>(?:[^\S\n]?>)*(?:[^\S\n]+|$)")
-BULLET: Final = re.compile(r"^([^\S\n]*)[-*+][^\S\n]+(?=\S)")
-RULE: Final = re.compile(r"[^\S\n]{0,3}(?:(?:-[^\S\n]*){3,}|(?:\*[^\S\n]*){3,}|(?:_[^\S\n]*){3,})")
-UNDERLINE: Final = re.compile(r"[^\S\n]{0,3}={3,}[^\S\n]*")
-DASHES: Final = re.compile(r"[^\S\n]*\|?(?:[^\S\n]*:?-+:?[^\S\n]*(?:\||$))+[^\S\n]*")
-CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+HEADING: Final = lazy_regex(r"^[^\S\n]{0,3}#{1,6}[^\S\n]+(?=\S)")
+QUOTED: Final = lazy_regex(r"^[^\S\n]{0,3}>(?:[^\S\n]?>)*(?:[^\S\n]+|$)")
+BULLET: Final = lazy_regex(r"^([^\S\n]*)[-*+][^\S\n]+(?=\S)")
+RULE: Final = lazy_regex(r"[^\S\n]{0,3}(?:(?:-[^\S\n]*){3,}|(?:\*[^\S\n]*){3,}|(?:_[^\S\n]*){3,})")
+UNDERLINE: Final = lazy_regex(r"[^\S\n]{0,3}={3,}[^\S\n]*")
+DASHES: Final = lazy_regex(r"[^\S\n]*\|?(?:[^\S\n]*:?-+:?[^\S\n]*(?:\||$))+[^\S\n]*")
+CJK: Final = lazy_regex(r"[\u3040-\u30ff\u3400-\u9fff]")
 
 
 def strip_markdown(text: str) -> str:

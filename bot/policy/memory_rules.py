@@ -19,6 +19,7 @@ from bot.core.conversation import Conversation
 from bot.core.memories import Kind, StoredFact, Visibility
 from bot.core.run_ids import number_of
 from frostagent.models.tokens import estimate_text
+from frostagent.text.lazy_regex import lazy_regex
 from frostagent.text.masking import KEYS
 from frostagent.text.similarity import is_similar
 from frostagent.text.visible_text import visible_text
@@ -28,7 +29,7 @@ from frostagent.types.traits import Audience
 MAX_TEXT = 200  # characters of one fact
 ALIKE = 85.0  # percent
 
-ORDER = re.compile(
+ORDER = lazy_regex(
     r"忽略|无视|指令|提示词|系统(?:消息|规则)|管理员权限|主人(?:的)?权限|听(?:从|命于)"
     r"|(?:从现在|从今)(?:开始|起|以后)|(?<![A-Za-z])(?:你|机器人|助手|bot)\s*(?:必须|应当|应该|一定要|务必|只能|不许|不准|不要|别|得|要|是)"
     r"|(?:每次|以后|永远|始终|一律)(?:都|请|要|得|必须|一定|务必|只)*(?:回答|回复|说|发|调用|执行|发送|用)"
@@ -48,26 +49,26 @@ ORDER = re.compile(
 )
 """An instruction to the bot, not a fact about a person."""
 
-SECRET = re.compile(
+SECRET = lazy_regex(
     r"密码|口令|验证码|密钥|私钥|身份证|银行卡|信用卡|助记词"
     r"|\b(?:passwords?|passwd|pass ?phrase|pin code|api[ _-]?keys?|tokens?|secrets?|private key)\b",
     re.IGNORECASE,
 )
 DIGIT = r"[\d零〇一二三四五六七八九幺壹贰叁肆伍陆柒捌玖]"
-NUMBER = re.compile(
+NUMBER = lazy_regex(
     rf"{DIGIT}(?:[ \-._/,、]?{DIGIT}){{4,}}|[\w.+-]+@[\w-]+\.\w|(?:微信|qq|手机|帐|账)号",
     re.IGNORECASE,
 )
 """Five or more digits or digit words: accounts, phone and card numbers; and account names."""
-QUESTION = re.compile(
+QUESTION = lazy_regex(
     r"\?|[吗呢]\W*$|(?:谁|哪里|哪儿|多少|多长|多久|几点)(?!都|也)"
     r"|^(?:who|whose|what|where|when|why|how|which|does|do|is|are|can)\b",
     re.IGNORECASE,
 )
 """A question, which small models record as a statement."""
-FRAME = re.compile(r"^\W*[\[【]|#\d+\s*:")
+FRAME = lazy_regex(r"^\W*[\[【]|#\d+\s*:")
 """A heading or the start of a line of a prompt."""
-YEARS = re.compile(r"(?<!\d)(?:19|20)\d\d[-./年 ]{1,2}\d{1,2}(?:[-./月 ]{1,2}\d{1,2})?(?!\d)")
+YEARS = lazy_regex(r"(?<!\d)(?:19|20)\d\d[-./年 ]{1,2}\d{1,2}(?:[-./月 ]{1,2}\d{1,2})?(?!\d)")
 
 
 def fact_problem(text: str) -> str:
@@ -143,7 +144,7 @@ ROWS = 5
 TOKENS = 300.0
 
 CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-RUN = re.compile(rf"[{CJK}]+|(?:(?![{CJK}_])\w)+")
+RUN = lazy_regex(rf"[{CJK}]+|(?:(?![{CJK}_])\w)+")
 STOP_WORDS = frozenset(
     re.findall(
         r"\S+",

@@ -13,6 +13,7 @@ import re
 import unicodedata
 from enum import Enum
 
+from frostagent.text.lazy_regex import lazy_regex
 from frostagent.text.similarity import letters_only
 
 
@@ -25,7 +26,7 @@ class Silent(Enum):
 
 
 LONGEST = 240  # characters
-HINT = re.compile(
+HINT = lazy_regex(
     r"[回应答默静说话言语声睬搭插参潜吭视略读发出空无停束过待]|repl|respon|answer|output|message|turn|silen|quiet"
     r"|nothing|finish|end|pass|skip|wait|stop|exit|quit|idle|no|nu?il|null|empty|ignore"
 )
@@ -76,24 +77,24 @@ CONTROL = (
     r"end (?:turn|conversation|chat|dialogue?)",
     r"空|无|停止|结束|跳过|忽略|等待|结束对话|停止回复",
 )
-_CHOSEN, _MOOD, _CONTROL = (re.compile("|".join(table)) for table in (CHOSEN, MOOD, CONTROL))
+_CHOSEN, _MOOD, _CONTROL = (lazy_regex("|".join(table)) for table in (CHOSEN, MOOD, CONTROL))
 
 PLAIN = ("**", "__", "`", '"', "'", "“”", "‘’", "「」", "『』")  # marks that an answer may have
 STAGE = ("*", "_", "~", "()", "《》")  # marks of a stage direction
 CODE = ("[]", "【】", "<>", "{}", "〈〉", "〔〕")  # marks of text for a program
-CALL = re.compile(r"([a-z][a-z_ .-]{1,30}|[\u3400-\u9fff]{1,8})\([^()]{0,40}\);?")
-KEYED = re.compile(
+CALL = lazy_regex(r"([a-z][a-z_ .-]{1,30}|[\u3400-\u9fff]{1,8})\([^()]{0,40}\);?")
+KEYED = lazy_regex(
     r"(?:final )?(?:action|decision|answer|reply|response|动作|行动|决定|回复|回答) ?[:=] ?(.+)"
 )
-FENCED = re.compile(r"```\w*\s(.*)```", re.DOTALL)
+FENCED = lazy_regex(r"```\w*\s(.*)```", re.DOTALL)
 DECISIONS = frozenset({"action", "decision", "should_reply", "should_respond", "need_reply"})
 REPLIES = frozenset({"response", "reply"})
 TEXTS = frozenset({"content", "text", "message", "answer"})
 KEYS = DECISIONS | REPLIES | TEXTS
-CLAUSE = re.compile(r"[,，;；:：。.!！—\n]+| - ")
+CLAUSE = lazy_regex(r"[,，;；:：。.!！—\n]+| - ")
 ENDS = " \n。.!！~…、,，"
 
-ASKS_FOR_WORDS = re.compile(
+ASKS_FOR_WORDS = lazy_regex(
     r"[字词话叫称谜猜念读写讲演扮翻译]|英[文语]|中文|日[文语]|意思|成语|角色|函数|方法|命令|代码|语句|关键|参数|接口|回[复答应]"
     r"|如何|怎么|怎样|返回|json|how\b|word|term|letter|spell|anagram|translat|synonym|mean|method|function|command|code|keyword|call"
     r"|pretend|say|write|type|print|output|repl|respon|answer",

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from bot.core.language import CATALOGUE, Language, Phrase
 from bot.core.urls import URL, KnownUrls, spellings, url_key, urls_in
 from bot.prompt.answer_cleanup import tidy_parts
+from frostagent.text.lazy_regex import lazy_regex
 from frostagent.text.similarity import letters_only
 from frostagent.types.messages import AssistantMessage, Message, ToolCall, ToolMessage
 from frostagent.types.speech import SEND
@@ -31,18 +32,18 @@ SHORTEST_TITLE: Final = 4  # letters; a shorter title is not recognised in a lin
 SOURCES: Final = Phrase("来源：", "Sources:")
 CATALOGUE.register(__name__, globals())
 
-HEAD: Final = re.compile(r"(?:title: |\d+\. )(?P<title>.+)")
-FIELD: Final = re.compile(r"(?:url|also): (?P<url>\S+)")
-OPENED: Final = re.compile(r"!?\[(?P<words>[^\[\]\n]{0,200})\]\(\s*<?$")  # before a link's URL
-CLOSED: Final = re.compile(r">?(?:\s+(?:\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'))?\s*\)")
-WRAPS: Final = re.compile(r"\s*[（(【<\[]\s*$")
-UNWRAPS: Final = re.compile(r"\s*[）)】>\]]")
+HEAD: Final = lazy_regex(r"(?:title: |\d+\. )(?P<title>.+)")
+FIELD: Final = lazy_regex(r"(?:url|also): (?P<url>\S+)")
+OPENED: Final = lazy_regex(r"!?\[(?P<words>[^\[\]\n]{0,200})\]\(\s*<?$")  # before a link's URL
+CLOSED: Final = lazy_regex(r">?(?:\s+(?:\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'))?\s*\)")
+WRAPS: Final = lazy_regex(r"\s*[（(【<\[]\s*$")
+UNWRAPS: Final = lazy_regex(r"\s*[）)】>\]]")
 LABELS: Final = (
     r"(?:信息|内容|数据|参考|相关)?(?:来源|出处|资料|链接|网址|网站|文献|引用)|参考|原文|详见|见|"
     r"sources?|references?|refs?|links?|urls?|see(?: also)?|via|from"
 )
-LABEL: Final = re.compile(rf"[\W\d_]*(?:(?:{LABELS})[\W\d_]*)*", re.IGNORECASE)
-CJK: Final = re.compile(r"[\u3400-\u9fff]")
+LABEL: Final = lazy_regex(rf"[\W\d_]*(?:(?:{LABELS})[\W\d_]*)*", re.IGNORECASE)
+CJK: Final = lazy_regex(r"[\u3400-\u9fff]")
 
 
 @dataclass(slots=True)

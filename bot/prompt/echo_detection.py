@@ -20,32 +20,33 @@ from bot.prompt.prompt_language import WORDINGS
 from bot.prompt.render import LINE, REPLY
 from bot.prompt.wording import Wording
 from frostagent.engine.answer_filter import CJK, ECHO, LONG_ENOUGH
+from frostagent.text.lazy_regex import lazy_regex
 from frostagent.text.similarity import is_similar, letters_only
 from frostagent.types.messages import AssistantMessage, Message, SystemMessage, UserMessage
 
 ALIKE = 60.0  # percent; less similar texts differ in more than punctuation and spaces
 FEW_WORDS = 3  # a name or a number alone is a real answer
 BESIDE = 4  # letters and digits besides a greeting: `啦`, `你`, `all`
-WORDS = re.compile(r"[A-Za-z]{2,}|[\u3400-\u9fff]")
-ASKING = re.compile(
+WORDS = lazy_regex(r"[A-Za-z]{2,}|[\u3400-\u9fff]")
+ASKING = lazy_regex(
     r"[吗吧谁哪几]|什么|怎么|怎样|多少|为何|为什么|是不是|有没有|能不能|会不会|要不要|可不可以|是否|能否"
 )
 """Marks a sentence as a question; the same words without it answer the question."""
 
-ASKS_TO_REPEAT = re.compile(
+ASKS_TO_REPEAT = lazy_regex(
     r"复述|重复|照[着抄]|原样|跟我|学我|朗?读|翻译|改写|润色|校对|纠正|改正|修改|更正|格式|标点"
     r"|大写|小写|排版|背"
     r"|\b(?:repeat|echo|say|copy|translate|rephrase|fix|correct|format"
     r"|upper|lower|capitali[sz]e|punctuate)",
     re.IGNORECASE,
 )
-DICTATES = re.compile(
+DICTATES = lazy_regex(
     r"\W*(?:[^\W\d]{0,8}[念说喊讲唱打写发出回复]\w{0,4}"
     r"|(?:\w+ ){0,3}(?:write|print|type|send|post|output|reply)(?: \w+){0,3})\s*[:：]",
     re.IGNORECASE,
 )
 """A request to repeat the text after it: an obedient answer leaves this part out."""
-GREETING = re.compile(
+GREETING = lazy_regex(
     r"你们?好|大家|各位|[早晚]上好|[早晚]安|再见|谢谢|恭喜|发财|加油|祝|新[年春]|生日|[佳春元中]?[节宵秋]"
     r"|快乐|愉快|健康|身体|万事|如意|顺利|平安"
     r"|\b(?:happy|hello|good|morning|night|evening|thank|thanks|you"
@@ -108,17 +109,17 @@ TELLING = 6  # letters; shorter texts are common to many people
 ASKED_BACK = 4  # letters; a shorter repetition of the question is an answer
 RECITED = 12  # letters; no honest answer shares that many with our rules
 WHOSE, MOST_COLONS = 60, 3  # characters before the colon (time, name, number), and colons tried
-COLON = re.compile("[:：]")
+COLON = lazy_regex("[:：]")
 ENDS = " 。.!！"  # characters that a model adds to a line or leaves out
 BRACKETS = frozenset(("()", "（）", "[]", "［］", "【】"))
-THANKS = re.compile(r"谢|\bth(?:anks|x)", re.IGNORECASE)
-ASKS_WHERE = re.compile(r"群|哪|叫|group|where|name|called", re.IGNORECASE)
-ASKS_WHEN = re.compile(r"[号日天期几周时何]|截止|多久|when|dat|day|time|week|long", re.IGNORECASE)
-ASKS_WHO = re.compile(
+THANKS = lazy_regex(r"谢|\bth(?:anks|x)", re.IGNORECASE)
+ASKS_WHERE = lazy_regex(r"群|哪|叫|group|where|name|called", re.IGNORECASE)
+ASKS_WHEN = lazy_regex(r"[号日天期几周时何]|截止|多久|when|dat|day|time|week|long", re.IGNORECASE)
+ASKS_WHO = lazy_regex(
     r"身份|角色|权限|群主|管理|成员|我(?:算|是)(?:谁|什么)|who am i|role|owner|admin|member",
     re.IGNORECASE,
 )
-ASKS_RULES = re.compile(r"规|允许|禁止|不准|rule|allow|forbid", re.IGNORECASE)
+ASKS_RULES = lazy_regex(r"规|允许|禁止|不准|rule|allow|forbid", re.IGNORECASE)
 REPLIES = REPLY.partition("{")[0].strip()
 SAYS = LINE.partition("{text}")[0].removeprefix("{who}")
 TOLD = tuple(
@@ -128,7 +129,7 @@ TOLD = tuple(
 )
 ROLES = tuple(letters_only(role) for words in WORDINGS for role in words.roles.values())
 OURS = "|".join(re.escape(words.rules.splitlines()[0]) for words in WORDINGS)
-BEFORE_OURS = re.compile(rf".*\n\n(?={OURS})", re.DOTALL)
+BEFORE_OURS = lazy_regex(rf".*\n\n(?={OURS})", re.DOTALL)
 """The text before our rules: persona and house rules."""
 
 

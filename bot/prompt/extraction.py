@@ -9,7 +9,6 @@ source.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from bot.core.memories import Kind
 from bot.core.repetition import NUMERALS, TIME
 from bot.policy.memory_rules import fact_line, fact_problem, terms
 from bot.prompt.render import indented
+from frostagent.text.lazy_regex import lazy_regex
 from frostagent.text.lenient_json import loads
 from frostagent.types.messages import (
     Completion,
@@ -32,10 +32,10 @@ from frostagent.types.messages import (
 SHARE = 0.5  # share of a fact's words that its lines contain
 LEAST = 2  # characters of a name that identifies a person
 
-CLAUSE = re.compile(r"[^。!;\n,，、；！?？.]+[?？]?(?:\.(?=\d)[^。!;\n,，、；！?？.]+[?？]?)*")
+CLAUSE = lazy_regex(r"[^。!;\n,，、；！?？.]+[?？]?(?:\.(?=\d)[^。!;\n,，、；！?？.]+[?？]?)*")
 MEASURES = "[只个条匹家门份台辆把]"  # 一 before these is an article that the model adds
-FIGURE = re.compile(rf"{TIME.pattern}|\d+|(?!一(?:{MEASURES})){NUMERALS}+")
-TURNS = re.compile(
+FIGURE = lazy_regex(rf"{TIME.pattern}|\d+|(?!一(?:{MEASURES})){NUMERALS}+")
+TURNS = lazy_regex(
     r"(?!不错|不过|不光|不仅|不只|不管|不得不|没问题|别人|别的|非常|非洲|无论)(?<![特区分级性个识告])[不没無无非未勿莫别]"
     r"|如果|要是|假如|假装|除非|可能|也许|或许|听说|据说|差点|以前|曾经|讨厌|[?？]$|[吗嘛]\s*$"
     r"|\b(?:not?|never|if|unless|may|might|maybe|used to|without|hates?|[a-z]+n't)\b"
@@ -48,8 +48,8 @@ RELATIVES = (
     "mom|mum|mother|dad|father|parents?|brother|sister|wife|husband|girlfriend|boyfriend|partner"
     "|friend|boss|teacher|colleague|roommate|neighbou?r|sons?|daughters?|kids?|child"
 )
-MINE = re.compile(r"^(?:我们?(?:的|家)?|my )")
-PERSON = re.compile(
+MINE = lazy_regex(r"^(?:我们?(?:的|家)?|my )")
+PERSON = lazy_regex(
     rf"(?P<kin>我们?(?:的|家)?(?:{KIN})|\bmy (?:{RELATIVES})\b)"
     r"|(?P<own>我说|[我咱俺]|本人|\b(?:i|i'm|i've|my|me|we|our)\b)"
     r"|(?P<other>[你您他她它@]|别人|有人|说|\b(?:you|your|he|she|they|his|her|their|says?|said)\b)"
@@ -93,7 +93,7 @@ def _folded(text: str) -> str:
 MOST = 8  # facts of one request
 MAX_LINE = 300  # characters of a line
 HERE = "here"  # the subject of facts about the group
-ROW = re.compile(r"\{[^{}]*\}")
+ROW = lazy_regex(r"\{[^{}]*\}")
 
 INSTRUCTIONS_ZH = """\
 你负责从群聊里挑出值得长期记住的事实。只记大家说的关于自己的、几个月后仍然有用的事：喜好、忌口、所在地、

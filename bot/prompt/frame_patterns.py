@@ -9,6 +9,7 @@ from bot.core.engine_words import SENT
 from bot.prompt import render
 from bot.prompt.prompt_language import WORDINGS
 from bot.prompt.wording import Wording
+from frostagent.text.lazy_regex import lazy_regex
 from frostagent.types.messages import NOTED
 
 
@@ -25,18 +26,18 @@ NAME = rf"[^\n()（）#＃:：\[\]【】]{{1,{render.MAX_NAME}}}?"
 NUMBERED = rf"(?P<sign>{HASH}|{OPEN})(?P<number>\d{{1,20}}){CLOSE}?"
 WHO = rf"(?P<name>{NAME})\s?{NUMBERED}"
 REPLY = r"(?:\s?↩[^\n:：「]{0,60}(?:「[^\n]{0,60}?」)?)?"
-LINE = re.compile(rf"\s{{0,2}}{MARK}(?P<at>@?){WHO}{REPLY}{MARK}\s?{COLON}{MARK}[^\S\n]*")
-LABELLED = re.compile(rf"\s*{MARK}(?P<name>[^\s:：]{{1,{render.MAX_NAME}}}){MARK}{COLON}")
-FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
-ANNOUNCED = re.compile(
+LINE = lazy_regex(rf"\s{{0,2}}{MARK}(?P<at>@?){WHO}{REPLY}{MARK}\s?{COLON}{MARK}[^\S\n]*")
+LABELLED = lazy_regex(rf"\s*{MARK}(?P<name>[^\s:：]{{1,{render.MAX_NAME}}}){MARK}{COLON}")
+FENCE = lazy_regex(r"\s{0,3}(?:```|~~~)")
+ANNOUNCED = lazy_regex(
     r"[:：][*_]*\s*$|(?:[如以]下|下面|(?:结果|情况|名单|票数)是?)[。！!～~]?\s*$|^\s*(?:#{1,6}\s|\*\*[^*]+\*\*\s*$)"
 )
 """A line that announces the lines below: by a colon, by its words, or as a heading."""
-STAGE = re.compile(r"\s*(?:[(（].*[)）]|\*[^*]+\*)\s*$")  # a stage direction
+STAGE = lazy_regex(r"\s*(?:[(（].*[)）]|\*[^*]+\*)\s*$")  # a stage direction
 
 _quoting = any_pattern(words.quoted.partition("{")[0] for words in WORDINGS)
 _who = rf"({NAME})(?:#(\d+)|\((\d+)\))"
-SAID_BY = re.compile(
+SAID_BY = lazy_regex(
     rf"(?:^(?:  )?(?={NAME}(?:#\d+|\(\d+\))(?: ↩[^\n]*?)?: )|@|↩|{_quoting}){_who}", re.MULTILINE
 )
 """A name and its number, in either form."""
@@ -57,11 +58,11 @@ HEADINGS = any_pattern(
     )
 )
 ID = r"[^\S\n]*消息号\s*-?\w+"  # of a question, in rounds of older versions
-HEADING = re.compile(
+HEADING = lazy_regex(
     rf"\s{{0,2}}{MARK}[\[［【](?:{HEADINGS})(?P<moment>\s*\d\d:\d\d[^\]］】\n]{{0,20}})?"
     rf"[^\]］】\n]{{0,40}}[\]］】]{MARK}(?P<number>{ID})?[^\S\n]*"
 )
-LABEL = re.compile(r"[\[［【][^\]］】\n]{1,20}[\]］】]")
+LABEL = lazy_regex(r"[\[［【][^\]］】\n]{1,20}[\]］】]")
 _beside = any_pattern(
     words.heading(heading)
     for words in WORDINGS
@@ -69,7 +70,7 @@ _beside = any_pattern(
 )
 _days = any_pattern(day for words in WORDINGS for day in words.weekdays)
 ROLES = tuple(role for words in WORDINGS for role in words.roles.values())
-BESIDE = re.compile(
+BESIDE = lazy_regex(
     rf"(?:{_beside})[^\n]*|\[\d{{4}}-\d\d-\d\d (?:{_days})\]"
     rf"|\d{{4}}-\d\d-\d\d (?:{_days})[^\n]*(?:{any_pattern(ROLES)})[^\n]{{0,2}}"
 )
@@ -88,12 +89,12 @@ def _quotation(words: Wording) -> str:
 
 
 _quote = rf"(?:{'|'.join(map(_quotation, WORDINGS))})[^\S\n]*"
-OUR_QUOTE = re.compile(_quote)
-QUOTE_INSIDE = re.compile(rf"(^|[。！？!?…~～;；])[^\S\n]*{_quote}")
+OUR_QUOTE = lazy_regex(_quote)
+QUOTE_INSIDE = lazy_regex(rf"(^|[。！？!?…~～;；])[^\S\n]*{_quote}")
 """Elsewhere in a line the answer talks about a quotation."""
 _begins = any_pattern(words.quoted.partition("{")[0].strip()[1:] for words in WORDINGS)
 _lost = any_pattern(one[1:10] for words in WORDINGS for one in (words.elsewhere, words.unreadable))
-QUOTE = re.compile(
+QUOTE = lazy_regex(
     rf"[\[［](?:{_begins})(?!\s*\d{{1,3}}[\]］])(?:[\s:：][^\[\]［］\n]{{0,200}})?[\]］]"
     r"(?!\s*(?:参?见|[来出引摘]自|来源|《|https?:))[^\S\n]*"  # there it is a reference
 )
@@ -110,14 +111,14 @@ _fates = "|".join(
     )
 )
 FATE = rf"(?:{_parts})?(?:{_fates})"
-ALL_SAID = re.compile(
+ALL_SAID = lazy_regex(
     re.escape(render.ALL_SAID[1:-1]).replace(r"\ ", r"\s*").join((OPEN + r"\s*", r"\s*" + CLOSE))
 )
 _wholes = [
     whole for about in _abouts for whole in (about.unanswered, about.stopped, about.broken_off)
 ]
 _answers = [about.answer.strip() for about in _abouts]
-NOTE_LINE = re.compile(
+NOTE_LINE = lazy_regex(
     rf"\s*(?:{OPEN}{FATE}{CLOSE}|(?:{any_pattern(_answers)})\s*{FATE}|{any_pattern(_wholes)}"
     rf"|{SENT}\s*\(message_id:[^\n)]*\))\s*"
 )
@@ -130,7 +131,7 @@ _inside = (
     *(words for about in _abouts for words in (about.part, about.refused, about.unconfirmed)),
     *(about.queued for about in _abouts),
 )
-SUSPECT = re.compile(
+SUSPECT = lazy_regex(
     rf"[(（\[［【]\s*(?:\d{{1,20}}\s?{CLOSE}|\d{{4}}-\d\d-\d\d|{HEADINGS}|{_begins}|{_lost}|"
     + "|".join(
         re.escape(one.lstrip("(").partition("{")[0][:2]) for one in _inside if one[:1] != "{"

@@ -10,16 +10,17 @@ from bot.core.language import Language
 from bot.prompt.wording import Wording
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
+from frostagent.text.lazy_regex import lazy_regex
 from frostagent.types.messages import Message, UserMessage
 
 WORDINGS = (ZH, EN)
 BY_NAME = {wording.language: wording for wording in WORDINGS}
 
-FRAME = re.compile(r"^\[[^\]\n]*\].*$|^ *[^\n:]{1,80}#\d+[^\n:]*:|#\d+|https?://\S+", re.MULTILINE)
+FRAME = lazy_regex(r"^\[[^\]\n]*\].*$|^ *[^\n:]{1,80}#\d+[^\n:]*:|#\d+|https?://\S+", re.MULTILINE)
 """Headings, names and URLs, which have no language."""
-CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
-LETTER = re.compile(r"[A-Za-z]")
-WRITTEN_IN = re.compile(
+CJK = lazy_regex(r"[\u3040-\u30ff\u3400-\u9fff]")
+LETTER = lazy_regex(r"[A-Za-z]")
+WRITTEN_IN = lazy_regex(
     rf"^\[({'|'.join(re.escape(words.question) for words in WORDINGS)}) \d\d:\d\d\]", re.MULTILINE
 )
 """The heading of a question. In older versions it had no time, and was always Chinese."""

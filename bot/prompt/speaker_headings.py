@@ -14,6 +14,8 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from frostagent.text.lazy_regex import lazy_regex
+
 MAX_NAME = 24
 LONGEST = 400  # characters of a line in which its heading ends
 SIGNS_OF_FRAMES = r"\n()（）#＃:：\[\]【】［］<>"
@@ -42,16 +44,16 @@ NAMES = frozenset(f"{_SPEAKER} {_NAME}".split())
 IDS = frozenset(f"{_ACCOUNT} id 账号".split())
 BESIDE = frozenset(_BESIDE.split())
 TEXTS = frozenset(_TEXT.split())
-FIELD = re.compile(
+FIELD = lazy_regex(
     r"\s*(?P<key>[A-Za-z_]+(?: [A-Za-z]+)?|[\u3400-\u9fff]{1,4}(?:ID|id)?|QQ号)"
     r"\s*[:：=]\s*(?P<value>.*)"
 )
-FIELDS = re.compile(
+FIELDS = lazy_regex(
     rf"\s{{0,2}}{MARK}{OPEN}(?P<fields>[^\[\]【】［］\n]{{3,160}}){CLOSE}"
     rf"{MARK}(?P<colon>{COLON})?{MARK}[^\S\n]*"
 )
-PARTS = re.compile(r"[,，;；|]")
-MORE = re.compile(r"\s+(?=(?:[A-Za-z_]{2,12}|[\u3400-\u9fff]{2,4})\s?[:：=])")
+PARTS = lazy_regex(r"[,，;；|]")
+MORE = lazy_regex(r"\s+(?=(?:[A-Za-z_]{2,12}|[\u3400-\u9fff]{2,4})\s?[:：=])")
 
 
 class Sure(Enum):
@@ -97,11 +99,11 @@ _FORMS: tuple[tuple[Sure, str], ...] = (
     (Sure.NAMED, rf"<{NAME}>\s?[:：]?(?=\s?[^\s<])"),
 )
 FORMS = tuple(
-    (sure, re.compile(rf"\s{{0,2}}{MARK}{form}{MARK}[^\S\n]*", re.IGNORECASE))
+    (sure, lazy_regex(rf"\s{{0,2}}{MARK}{form}{MARK}[^\S\n]*", re.IGNORECASE))
     for sure, form in _FORMS
 )
-OPENING = re.compile(r"\s*<(content|text|message|msg)>", re.IGNORECASE)
-MAY_BEGIN = re.compile(
+OPENING = lazy_regex(r"\s*<(content|text|message|msg)>", re.IGNORECASE)
+MAY_BEGIN = lazy_regex(
     r"^\s{0,2}(?:\*\*|__|[*_])?(?:[\[【［<(（]|20\d\d[-/.年])"
     r"|[(（]\d{7,11}[)）]|(?:qq号?|id|账号)\s?[:：=]?\s?\d{1,20}[)）]|[<\[【]\d{1,20}[>\]】]|:\d\d\s*$",
     re.MULTILINE | re.IGNORECASE,

@@ -32,7 +32,7 @@ Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 class ModelRow(BaseModel):
     """One model. The keys are explained at the top of `models.toml`."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     name: Annotated[str, Field(min_length=1)]
     context: Annotated[int | None, Field(ge=1)] = None
@@ -65,7 +65,7 @@ class ModelRow(BaseModel):
 class ModelTable(BaseModel):
     """A file of rows. `rates` are units of a currency per US dollar."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     rates: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = {}
     model: tuple[ModelRow, ...] = ()

@@ -9,41 +9,43 @@ from __future__ import annotations
 
 import re
 
+from frostagent.text.lazy_regex import lazy_regex
+
 EMOJI = "\u2190-\u2bff\ufe0f\U0001f000-\U0001faff"
 
-LINE_END = re.compile("\r\n?|[\v\f\x85\u2028\u2029]")
+LINE_END = lazy_regex("\r\n?|[\v\f\x85\u2028\u2029]")
 
 # A whole escape sequence (ECMA-48, or xterm's title), else the escape character alone. Possessive:
 # linear time.
-ESCAPE = re.compile(
+ESCAPE = lazy_regex(
     r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]|\x1b\][^\x07\x1b\n]*+(?:\x07|\x1b\\)|\x1b[ -/]*+[0-~]?"
 )
 
 # Controls, zero-width blanks, directions, fillers, tags, and variants that no emoji uses. A joiner
 # is kept only within an emoji.
-UNSEEN = re.compile(
+UNSEEN = lazy_regex(
     "[\0-\b\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200c\u200e\u200f"
     "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001345f\U0001bca0-\U0001bca3"
     f"\U0001d173-\U0001d17a\U000e0000-\U000e0fff]|(?<![{EMOJI}])\u200d"
 )
 
-CONTROL = re.compile(
+CONTROL = lazy_regex(
     "[\0-\b\x0e-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]"
 )
 """Characters that belong to no word: controls, directions, zero-width blanks."""
 
-ROLE_MARKER = re.compile(
+ROLE_MARKER = lazy_regex(
     r"<[|｜][\w▁ -]{1,40}[|｜]>|</?(?:system|assistant|human)\s*/?>|</?s>"
     r"|<(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>",
     re.IGNORECASE,
 )
-SPEAKER = re.compile(
+SPEAKER = lazy_regex(
     r"^([ \t>#*_]*(?:system|assistant|human))([ \t*_]*)[:：]", re.IGNORECASE | re.MULTILINE
 )
 
-CODE = re.compile(r"(```.*?(?:```|\Z)|``[^\n]*?``|`[^`\n]*`)", re.DOTALL)
+CODE = lazy_regex(r"(```.*?(?:```|\Z)|``[^\n]*?``|`[^`\n]*`)", re.DOTALL)
 
-CLEAN = re.compile("[ -~\t\n\u3000-\u3020\u3400-\u9fff\uff01-\uff5e]*")
+CLEAN = lazy_regex("[ -~\t\n\u3000-\u3020\u3400-\u9fff\uff01-\uff5e]*")
 """Matches nearly all that people write; such text needs no cleaning."""
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, assert_never
 
+from frostagent.text.lazy_regex import lazy_regex
 from frostagent.types.errors import InvalidArguments
 
 Language: TypeAlias = Literal["zh", "en"]
@@ -28,8 +29,8 @@ LONGEST = 400  # characters of a question that are read
 NEAR = 0.5  # degrees between two tables' coordinates of one place
 BESIDE = 3  # namesakes listed beside a clear match
 
-HAN = re.compile(r"[\u4e00-\u9fff]")
-CHATTER = re.compile(
+HAN = lazy_regex(r"[\u4e00-\u9fff]")
+CHATTER = lazy_regex(
     r"(?:[的\s]*(?:天气(?:预报)?|气温|温度|预报)|(?<=..)(?:市区|当地|现在|[今明后昨]天|大后天|[今明]日|[今明]晚|[今明]早|这几天"
     r"|最近|[这本下]周末?|周末|[这本下]?(?:周|星期|礼拜)[一二三四五六日天]|未来[一二三四五六七几\d]+[天日]|怎么?样|如何|[?？!！]+)"
     r"|\s+(?:weather|today|tomorrow|forecast))$",

@@ -17,6 +17,7 @@ from typing import Any
 
 import orjson
 
+from frostagent.text.lazy_regex import lazy_regex
 from frostagent.types.errors import (
     BadHistory,
     ContentFiltered,
@@ -52,8 +53,8 @@ class Sign:
 
 
 def _sign(error: type[ModelError], *alternatives: str, unless: str = "", code: str = "") -> Sign:
-    pattern = re.compile("|".join(alternatives), re.IGNORECASE | re.DOTALL)
-    return Sign(error, pattern, re.compile(unless, re.IGNORECASE) if unless else None, code)
+    pattern = lazy_regex("|".join(alternatives), re.IGNORECASE | re.DOTALL)
+    return Sign(error, pattern, lazy_regex(unless, re.IGNORECASE) if unless else None, code)
 
 
 # Four-digit codes are Zhipu's, 20012 is SiliconFlow's; CamelCase names are Volcengine's and
@@ -238,7 +239,7 @@ STATUSES: Mapping[int, type[ModelError]] = {
     429: ModelRateLimited,
 }
 
-LIMITS = re.compile(
+LIMITS = lazy_regex(
     r"(?:context length (?:is|of)|prompt length is|max_seq_len \(|max length:|"
     r"length should be \[\d+,|limit of|token limit:|available context size \(|> )\s*(\d[\d,]{2,})",
     re.IGNORECASE,
@@ -247,19 +248,19 @@ SPAN = (
     r"(?:(\d{1,9})\s*h(?:ours?)?\s*)?(?:(\d{1,9})\s*m(?!s)(?:in\w*)?\s*)?"
     r"(?:(\d{1,9}(?:\.\d{1,9})?)\s*(ms|s|秒))?"
 )
-WAIT = re.compile(
+WAIT = lazy_regex(
     rf"(?:again|retry)\s+(?:after|in)\s+{SPAN}|()()(\d{{1,9}})\s*(秒)钟?[之以]?后", re.IGNORECASE
 )
-DURATION = re.compile(SPAN, re.IGNORECASE)  # 6m0s, the format of OpenAI and similar services
+DURATION = lazy_regex(SPAN, re.IGNORECASE)  # 6m0s, the format of OpenAI and similar services
 # Larger values are a time, in seconds or milliseconds since 1970.
 EPOCH, EPOCH_MS = 1e9, 1e12
 RESETS = ("requests", "tokens")
-SECRETS = re.compile(
+SECRETS = lazy_regex(
     r"\b((?:sk|ak|pk|rk|gsk|xai|org|proj|user)[-_])[\w-]{4,}|"
     r"(Bearer\s+)[^\s\"',]+|\b(AIza)[\w-]{20,}|\b(eyJ)[\w.-]{20,}"
 )
-USERINFO = re.compile(r"(?<=://)[^/@\s]+@")
-TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+USERINFO = lazy_regex(r"(?<=://)[^/@\s]+@")
+TITLE = lazy_regex(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(slots=True)

@@ -32,6 +32,7 @@ from frostagent.models.openai.markup import (
 )
 from frostagent.models.openai.vendor_text import to_json
 from frostagent.models.openai.written_calls import fits
+from frostagent.text.lazy_regex import lazy_regex
 from frostagent.text.visible_text import visible_text
 from frostagent.types.messages import ToolSpec
 
@@ -60,29 +61,29 @@ MARKS = (
     r"<grok:render\b[^<>\n]{0,300}>(?:(?!<grok:render).){0,600}?</grok:render>",
     r"</?grok:render\b[^<>\n]{0,300}>",
 )  # fmt: skip
-MARK = re.compile("|".join(f"(?:{mark})" for mark in MARKS), re.DOTALL)
-WORTH = re.compile(
+MARK = lazy_regex("|".join(f"(?:{mark})" for mark in MARKS), re.DOTALL)
+WORTH = lazy_regex(
     rf"[\ue200-\ue206†]|turn\d+{KINDS}|citation|\[\^\d|[\[【]ref_|oaicite|<co:|<cite\s|<grok:"
 )
 """Every mark contains one of these."""
 
-SOURCE = re.compile(
+SOURCE = lazy_regex(
     r"^[ \t>*-]{0,8}[\[【(（]?\^?(?:citation\s?[:：]\s?|ref_)?"
     rf"(?P<id>\d{{1,3}}(?::\d{{1,3}})?|{TURN})"
     r"(?:†[^\]】\n]{0,200})?\^?[\]】)）]?(?P<rest>[^\n]{0,1000})",
     re.MULTILINE,
 )
-HEADING = re.compile(
+HEADING = lazy_regex(
     r"^[\s#*【\[]{0,8}(?:参考(?:资料|文献|来源|链接)?|(?:信息|资料)?来源|引用|出处"
     r"|sources?|references?|citations?|links?)"
     r"[\s*】\]]{0,8}[:：]?[\s*]{0,8}$",
     re.MULTILINE | re.IGNORECASE,
 )
-ADDRESS = re.compile(r"https?://|www\.|\.(?:com|cn|org|net|pdf|docx?|txt|md)\b")
-NUMBER = re.compile(r"\d+(?::\d+)?")
+ADDRESS = lazy_regex(r"https?://|www\.|\.(?:com|cn|org|net|pdf|docx?|txt|md)\b")
+NUMBER = lazy_regex(r"\d+(?::\d+)?")
 WORDS_KEPT = ("entity", "url", "link")  # kinds of marks that contain words of the answer
-QUOTED = re.compile(r'"((?:[^"\\]|\\.){0,200})"')
-AFTER = re.compile(r"[\s,.;:!?，。；：！？、)）\]】」”…]|\Z")
+QUOTED = lazy_regex(r'"((?:[^"\\]|\\.){0,200})"')
+AFTER = lazy_regex(r"[\s,.;:!?，。；：！？、)）\]】」”…]|\Z")
 
 
 def has_citations(text: str) -> bool:
@@ -177,7 +178,7 @@ SPECIAL = (
 SPECIAL_OPENS = "|".join(opens for opens, _ in SPECIAL)
 SPECIAL_CLOSES = "|".join(closes for _, closes in SPECIAL)
 FORMS = ((rf"<(?P<tag>{TAG})[ \t]?>", r"</(?P=tag)[ \t]?>"), *SPECIAL)
-THOUGHT = re.compile(
+THOUGHT = lazy_regex(
     r"\s*(?:"
     + "|".join(
         rf"{opens}(?P<at{index}>.*?)(?:{closes}|\Z)" for index, (opens, closes) in enumerate(FORMS)
@@ -185,39 +186,39 @@ THOUGHT = re.compile(
     + ")",
     re.DOTALL | re.IGNORECASE,
 )
-EDGE_OF_THOUGHT = re.compile(
+EDGE_OF_THOUGHT = lazy_regex(
     rf"(?P<special>{SPECIAL_OPENS})|(?P<opens><{TAG}[ \t]?>)|"
     rf"(?P<closes></{TAG}[ \t]?>|{SPECIAL_CLOSES})",
     re.IGNORECASE,
 )
-WORD_THOUGHT = re.compile(
+WORD_THOUGHT = lazy_regex(
     rf"\s*<(?P<tag>{WORD_TAG})>(?P<words>.*?)</(?P=tag)>", re.DOTALL | re.IGNORECASE
 )
-LONE_END = re.compile(rf"</(?P<tag>{WORD_TAG})>[ \t]*\n", re.IGNORECASE)
-ANSWER = re.compile(
+LONE_END = lazy_regex(rf"</(?P<tag>{WORD_TAG})>[ \t]*\n", re.IGNORECASE)
+ANSWER = lazy_regex(
     r"\s*<(?P<tag>(?:final_)?answer)>(?:(?P<words>.*?)</(?P=tag)>|(?![ \t])(?P<open>\s*\S.*))\s*\Z",
     re.DOTALL | re.IGNORECASE,
 )
-END_OF_LINE = re.compile(r"[ \t]*(?:\n|\Z)")
-BARE_CHANNEL = re.compile(r"assistant(?:final|commentary(?=.{0,3}to=))", re.DOTALL)
+END_OF_LINE = lazy_regex(r"[ \t]*(?:\n|\Z)")
+BARE_CHANNEL = lazy_regex(r"assistant(?:final|commentary(?=.{0,3}to=))", re.DOTALL)
 """A channel whose tokens the server removed, but not its words."""
 
-GLUED = re.compile(rf"(?<![\s\w`\"“「]){BARE_CHANNEL.pattern}(?![ \t])", re.DOTALL)
-CHANNEL = re.compile(
+GLUED = lazy_regex(rf"(?<![\s\w`\"“「]){BARE_CHANNEL.pattern}(?![ \t])", re.DOTALL)
+CHANNEL = lazy_regex(
     r"(?:<\|start\|>\w*+)?<\|channel\|>\s*+(\w++)([^<]*+(?:<\|constrain\|>[^<]*+)?)<\|message\|>"
     r"(.*?)(?=<\|(?:end|call|return|start|channel)\|>|\Z)(?:<\|(?:end|call|return)\|>)?",
     re.DOTALL,
 )
-FIRST_CHANNEL = re.compile(r"(?:<\|start\|>\w*)?<\|channel\|>")
+FIRST_CHANNEL = lazy_regex(r"(?:<\|start\|>\w*)?<\|channel\|>")
 
 # The beginning of the answer, and of another speaker's turn, which the model invents.
-OWN_TURN = re.compile(
+OWN_TURN = lazy_regex(
     r"(?:\s*(?:<\|im_start\|>(?!\s*(?:user|system|tool)\b)(?:assistant)?|<\|start_header_id\|>\s*assistant\s*<\|end_header_id\|>"
     r"|<start_of_turn>(?!\s*user\b)(?:model)?|<[|｜](?:Assistant|CHATBOT_TOKEN|START_OF_TURN_TOKEN|begin_of_text)[|｜]>"
     r"|<[|｜]begin▁of▁sentence[|｜]>|<bos>|<s>))+",
     re.IGNORECASE,
 )
-OTHER_TURN = re.compile(
+OTHER_TURN = lazy_regex(
     r"<\|im_start\|>\s*(?:user|system|tool)\b|<\|start_header_id\|>\s*(?:user|system|tool|ipython)\b"
     r"|<start_of_turn>\s*user\b|<[|｜](?:user|system|observation|USER_TOKEN|SYSTEM_TOKEN)[|｜]>|\[INST\]",
     re.IGNORECASE,
@@ -392,7 +393,7 @@ MAX_BLOCKS = 32  # blocks of calls in one text that are read
 NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {ord("▁"): "_", ord("‖"): "|"}
 MAX_PARTS = 8192  # characters of a text that may be a list of parts
 
-LEAKY = re.compile(
+LEAKY = lazy_regex(
     r"[<\[◁{_✿【]|Action|invoke name|assistant(?:final|commentary)|to=|调用|使用(?:工具|函数)"
 )
 PART_KINDS = frozenset({"text", "output_text", "thinking", "reasoning", "refusal"})

@@ -37,6 +37,7 @@ from frostagent.models.openai.written_calls import (
     read_python,
     without_tokens,
 )
+from frostagent.text.lazy_regex import lazy_regex
 
 # --- code, in which markup is an example ----------------------------------------------------------
 
@@ -44,7 +45,7 @@ MAX_SPAN = 2000  # characters of inline code
 
 # A fence at the start of a line, or backticks; use with re.MULTILINE.
 CODE_BEGINS = r"(?P<fence>^[ \t>]*(?P<run>`{3,}|~{3,}))|(?P<tick>`+)"
-CODE = re.compile(CODE_BEGINS, re.MULTILINE)
+CODE = lazy_regex(CODE_BEGINS, re.MULTILINE)
 
 
 def without_code(text: str) -> str:
@@ -114,7 +115,7 @@ NOTED = (
 )
 """Words in a bracket before a tool's name."""
 
-NOISE = re.compile(r"\]<\]\w{2,20}\[>\[")
+NOISE = lazy_regex(r"\]<\]\w{2,20}\[>\[")
 """A token before each mark of a family, meaningless by itself."""
 
 
@@ -222,10 +223,10 @@ HARMONY = (
     r"(?:commentary|analysis|final)\s{0,4}|(?:<\|start\|>)?assistant(?:<\|channel\|>)?\s{0,4}|(?<![A-Za-z]))"
     rf"to=(?P<recipient>{WORD}))"
 )
-RECIPIENT_END = re.compile(
+RECIPIENT_END = lazy_regex(
     r"\s*+(?:<\|channel\|>\s*+\w++\s*+)?(?:commentary\b\s*+)?(?:<\|constrain\|>\s*+)?(?:json|code)?\s*+(?:<\|message\|>)?\s*+"
 )
-AFTER_HARMONY = re.compile(r"\s*+<\|(?:call|end|return)\|>")
+AFTER_HARMONY = lazy_regex(r"\s*+<\|(?:call|end|return)\|>")
 
 CLOSING = rf"</{PREFIX}(?:{SURE_TAGS}|invoke|parameter|{RESULTS})>"
 STRAY = (
@@ -246,7 +247,7 @@ long.
 """
 
 # The beginning of code or of a block, or a stray end.
-MARKS = re.compile(
+MARKS = lazy_regex(
     f"{MAY_BEGIN}(?:{CODE_BEGINS}|{written_calls.BEGINNING}|(?P<json>{JSON_CALL})|"
     + "|".join(f"(?P<family{index}>{family.opens})" for index, family in enumerate(FAMILIES))
     + f"|{HARMONY}|(?P<stray>{STRAY})|{OWN}|{NOTE})",
@@ -254,14 +255,14 @@ MARKS = re.compile(
 )
 UNMARKED = frozenset({"action", "named", "silence"})
 MAX_LOOKS = 64  # at possible tool names that may be prose: each may look far ahead
-CLOSES = tuple(re.compile(family.closes) for family in FAMILIES)
+CLOSES = tuple(lazy_regex(family.closes) for family in FAMILIES)
 JSON = JSONDecoder()
 MAX_BLOCK = 2**16  # characters; longer blocks are not parsed, which might take quadratic time
 MAX_NOTE = 2000
-SURE_NOTE = re.compile(r"调用|call", re.IGNORECASE)
-NOTE_ARGUMENTS = re.compile(r"[{(=]")
-END_OF_NOTE = re.compile(r"[\]】)）]")
-INFO = re.compile(r"[ \t]*([\w.:-]+)[^\n]*\n")
+SURE_NOTE = lazy_regex(r"调用|call", re.IGNORECASE)
+NOTE_ARGUMENTS = lazy_regex(r"[{(=]")
+END_OF_NOTE = lazy_regex(r"[\]】)）]")
+INFO = lazy_regex(r"[ \t]*([\w.:-]+)[^\n]*\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -515,9 +516,9 @@ def _is_one_of(names: Collection[str], found: re.Match[str]) -> bool:
     return found["name"] in names
 
 
-JSON_BEGUN = re.compile(JSON_CALL.replace("?P<name>", "").replace("?P<cut>", ""))
-ARGUMENTS_BEGUN = re.compile(r"\s*(?:\{|<(?:\w+:)?(?:parameter|param|argument|arg)\b)")
-CALL_BEGUN = re.compile(rf"(?:print\s*\()?({WORD})\s*[({{]")
+JSON_BEGUN = lazy_regex(JSON_CALL.replace("?P<name>", "").replace("?P<cut>", ""))
+ARGUMENTS_BEGUN = lazy_regex(r"\s*(?:\{|<(?:\w+:)?(?:parameter|param|argument|arg)\b)")
+CALL_BEGUN = lazy_regex(rf"(?:print\s*\()?({WORD})\s*[({{]")
 
 
 def _without_lead(body: str) -> str:

@@ -21,6 +21,7 @@ from typing import Any
 import orjson
 
 from frostagent.models.openai.tools import read_name
+from frostagent.text.lazy_regex import lazy_regex
 from frostagent.types.messages import ToolSpec
 
 Tools = Mapping[str, ToolSpec]
@@ -52,37 +53,37 @@ HOLDERS = frozenset({"arguments", "parameters", "input", "args", "params", "tool
 # --- forms ----------------------------------------------------------------------------------------
 
 ATTRIBUTES = r"\s++[\w-]++\s*+=\s*+(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\s\"'<>/|]++)"
-ATTRIBUTE = re.compile(r"\s+([\w-]+)\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)'|([^\s\"'<>/|]+))")
-TAG = re.compile(
+ATTRIBUTE = lazy_regex(r"\s+([\w-]+)\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)'|([^\s\"'<>/|]+))")
+TAG = lazy_regex(
     rf"(?:<\s*|<\|open\|>){PREFIX}(?P<tag>[A-Za-z_][\w.-]*)"
     rf"(?:=(?P<value>[^<>\s]+)|(?P<attributes>(?:{ATTRIBUTES})*+))"
     r"\s*(?P<empty>/?)(?:>|<\|sep\|>)"
 )
-PAIR = re.compile(
+PAIR = lazy_regex(
     r"<(?:longcat_)?arg_key>(?>(.*?)</(?:longcat_)?arg_key>)\s*+"
     r"<(?:longcat_)?arg_value>(.*?)</(?:longcat_)?arg_value>",
     re.DOTALL,
 )
-ENTRY = re.compile(
+ENTRY = lazy_regex(
     rf"<{EDGE}tool{GAP}call{GAP}begin{EDGE}>(?>(.*?)<{EDGE}tool{GAP}(?:sep|call{GAP}argument{GAP}begin){EDGE}>)"
     rf"(.*?)<{EDGE}tool{GAP}call{GAP}end{EDGE}>",
     re.DOTALL,
 )
-FENCED = re.compile(r"\s*+([^\s`]++)\s*+```(?:json)?\s*+(.*?)```\s*+", re.DOTALL)
-NAMED = re.compile(
+FENCED = lazy_regex(r"\s*+([^\s`]++)\s*+```(?:json)?\s*+(.*?)```\s*+", re.DOTALL)
+NAMED = lazy_regex(
     rf"(?:call:\s*+)?({WORD})\s*+(?:\[CALL_ID\]\s*+\w++\s*+(?=\[ARGS\]))?(\[ARGS\])?\s*+(.*)",
     re.DOTALL,
 )
-IN_PARENTHESES = re.compile(r"\(\s*+(\{.*\})\s*+\)", re.DOTALL)
-BETWEEN = re.compile(r"(?<=\})\s{0,8}[;\n]\s{0,8}(?=\{)")
-GEMMA = re.compile(
+IN_PARENTHESES = lazy_regex(r"\(\s*+(\{.*\})\s*+\)", re.DOTALL)
+BETWEEN = lazy_regex(r"(?<=\})\s{0,8}[;\n]\s{0,8}(?=\{)")
+GEMMA = lazy_regex(
     r"<escape>(?>(.*?)<escape>)|<\|\"\|>(?>(.*?)<\|\"\|>)|([A-Za-z_]\w*+)(?=\s*+:)", re.DOTALL
 )
 GEMMA_SIGN = ("<escape>", '<|"|>')
-PLAIN_WORD = re.compile(r"[a-z]+")
+PLAIN_WORD = lazy_regex(r"[a-z]+")
 """A name that could be a tag of any markup."""
 
-PRINTED = re.compile(r"print\s*\((.*)\)", re.DOTALL)
+PRINTED = lazy_regex(r"print\s*\((.*)\)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,26 +406,26 @@ BEGINNING = (
     rf"|(?P<silence>\A\s*(?:{ALONE}[ \t]*$|[\[【(（<](?P<spoken>{SILENT})[\]】)）>])"
     rf"|(?<={SAID}){ALONE}(?=\s*(?:\Z|<[|｜/])))"
 )
-SILENT_WHOLE = re.compile(rf"`{{0,3}}\n?{ALONE}\n?`{{0,3}}")
-PYTHON = re.compile(rf"\[?\s*{WORD}\((?!\s*\{{).*\)\s*\]?", re.DOTALL)
+SILENT_WHOLE = lazy_regex(rf"`{{0,3}}\n?{ALONE}\n?`{{0,3}}")
+PYTHON = lazy_regex(rf"\[?\s*{WORD}\((?!\s*\{{).*\)\s*\]?", re.DOTALL)
 ENDING = r"(?:</s>|<[|｜][\w▁]{1,40}[|｜]>)"  # a token that ends an answer
-ENDINGS = re.compile(rf"(?:{ENDING}\s{{0,8}}){{1,4}}\Z")
+ENDINGS = lazy_regex(rf"(?:{ENDING}\s{{0,8}}){{1,4}}\Z")
 MAX_PYTHON = 4096  # characters of a text that may be Python
-INPUT = re.compile(r"[ \t*`]*+\n\s*+(?:\**(?:Action[ _]?Input|✿ARGS✿)[ \t*]*[:：][ \t*]*+|(?=\{))")
-FENCE = re.compile(r"\s*+(?:```(?:json)?\s*+|`)")
-END = re.compile(r"[ \t]*+\)?[ \t]*+(?:\s*+```|`)?")
-LINE = re.compile(r".*")
-THOUGHT = re.compile(r"\s*+\**(?:Thought|Question)\**\s*[:：]")
+INPUT = lazy_regex(r"[ \t*`]*+\n\s*+(?:\**(?:Action[ _]?Input|✿ARGS✿)[ \t*]*[:：][ \t*]*+|(?=\{))")
+FENCE = lazy_regex(r"\s*+(?:```(?:json)?\s*+|`)")
+END = lazy_regex(r"[ \t]*+\)?[ \t]*+(?:\s*+```|`)?")
+LINE = lazy_regex(r".*")
+THOUGHT = lazy_regex(r"\s*+\**(?:Thought|Question)\**\s*[:：]")
 ANSWERED = (
     r"\s*+\**(?:Observation|Thought|Action|Final Answer|✿(?:RESULT|RETURN|FUNCTION)✿)\**\s*[:：]"
 )
-GOES_ON = re.compile(ANSWERED)
+GOES_ON = lazy_regex(ANSWERED)
 # A line of prose may end after a tool's name, but not after silence.
-BESIDE = re.compile(
+BESIDE = lazy_regex(
     r"(?=\()|[ \t*`]*+(?=[\[{]"
     rf"|(?:\s*+{ENDING}){{0,4}}\s*+\Z|\n(?:{ANSWERED}|\s*+(?:```(?:json)?\s*+|`)\(?\{{))"
 )
-BARE = re.compile(r"[ \t*`]*+$", re.MULTILINE)
+BARE = lazy_regex(r"[ \t*`]*+$", re.MULTILINE)
 ASKED = "action:"  # users who ask about this notation get an answer
 NOTHING = frozenset({"", "none", "null", "{}"})
 JSON = JSONDecoder()

@@ -18,4 +18,4 @@ print(gc.get_threshold(), gc.get_freeze_count() > 1000, gc.isenabled())
 
 def test_it_looks_rarely_from_the_first_import_on_and_never_at_what_was_there_at_the_start() -> None:
     said = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True, timeout=30)
-    assert said.stdout.splitlines() == ["(100000, 50, 100)", "(100000, 50, 100) True True"]
+    assert said.stdout.splitlines() == ["(500000, 50, 100)", "(100000, 50, 100) True True"]
