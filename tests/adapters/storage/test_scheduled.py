@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from adapters.broker.partitions import ClusterPartition, partition_of
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.queries import turns as module
@@ -16,6 +17,7 @@ from bot.core.jobs import JobChanged, JobKind, JobState
 from bot.core.journal import Audited, MemberNumbered, MessageObserved, PlaceSet, SendChanged, SendState
 from frostagent.types.messages import AssistantMessage
 from frostagent.types.runs import Stop
+from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import NOW, closing, job, opening, put, read, sending
 from tests.fakes import BOT, GROUP, said
 
@@ -114,3 +116,19 @@ def test_what_was_set_in_one_conversation_and_what_was_done_about_it(batches: En
     assert [one.action for one in read(database, audited, 9, str(GROUP))] == ["farewell", "welcome"]
     assert [one.action for one in read(database, audited, 1, str(GROUP))] == ["farewell"]
     assert len(read(database, audited, 9)) == 3
+
+
+async def test_a_worker_counts_its_own_accounts_jobs_and_reads_every_conversations_settings(url: str) -> None:
+    scope = ClusterPartition(partition_of(BOT, 16), 16)
+    assert not scope.has(ELSEWHERE.platform_id)
+    async with opened(url, scope=scope) as at:
+        books = at.store.books
+        assert await books.count_jobs() == 0
+        assert await at.store.commit(job(1), job(2), job(3, where=ELSEWHERE), PlaceSet(ELSEWHERE, "welcome", "hi"))
+        await at.store.commit()
+        assert await books.count_jobs() == 2
+        found = await books.scheduled()
+        assert found is not None
+        assert sorted(one.number for one in found.rows) == [1, 2, 3]
+        assert await books.settings("welcome") == {}
+        assert await books.settings_of(ELSEWHERE) == {"welcome": "hi"}
