@@ -15,6 +15,7 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import web
+from msgspec.structs import replace
 from pydantic import SecretStr
 from yarl import URL
 
@@ -347,6 +348,7 @@ async def test_what_is_scheduled_in_any_chat_is_on_one_page_and_cancelled_there_
         for words in ("J7 drink", "in 3 days", "every day at 08:00", "group 9, account 10002", "missed, its maker"):
             assert words in page, words
         assert page.index("J1 stretch") < page.index("J7 drink")
+        assert "at once" not in page  # what was missed comes no more
         page = await ask("/jobs", where=str(elsewhere), number="1")
         assert ("Cancelled." in page, "stretch" in page, "drink" in page) == (True, False, True)
         assert "There is no such job" in await ask("/jobs", 400, where=str(elsewhere), number="7")
@@ -384,9 +386,12 @@ async def test_what_a_group_says_of_who_joins_is_changed_by_page_or_command_and_
         (done,) = await app.journal.books.audit(latest=1) or ()
         assert (done.action, done.object, bool(done.login)) == ("welcome", str(GROUP), True)
         assert f"changed by {done.login}, " in page
+        assert await app.store.commit(replace(done, login="failed", outcome="not now"))
+        assert f"changed by {done.login}, " in await ask(at)
         assert app.greetings.words(GROUP, "joined") == "Hi {name}"
-        await ask(here, change="left", do="off")
-        assert app.greetings.words(GROUP, "left") == ""
+        page = await ask(here, change="left", do="off")
+        assert (app.greetings.words(GROUP, "left"), page.count("Nothing is said.")) == ("", 1)
+        assert page.count("set by command or here") == 2
         page = await ask(here, change="left", do="usual")
         assert (app.greetings.words(GROUP, "left"), "Goodbye {name}</blockquote>" in page) == ("Goodbye {name}", True)
         before = len(qq.sent)
