@@ -254,6 +254,7 @@ class App:
     lane_way: LaneWay
     context_builder: ContextBuilder
     active_work: ActiveWork
+    greetings: Greetings
     # recovery
     recoverer: Recoverer
     catchup: Catchup
@@ -883,6 +884,7 @@ def build_app(
         errands=errands,
         postbox=postbox,
         clock=clock,
+        count=metrics.greeted,
         tongue=tongue,
     )
 
@@ -899,6 +901,7 @@ def build_app(
             name_of=lambda where: personas.of(where).name,
             spoke=outbox.spoke,
             clock=clock,
+            count=metrics.chimed,
         )
 
     # --- jobs -------------------------------------------------------------------------------------
@@ -975,7 +978,7 @@ def build_app(
                 reset_command(store, history),
                 persona_command(personas),
                 *quiet_commands(quiet_hours),
-                *greeting_commands(greetings),
+                *greeting_commands(greetings, store.put),
                 reminders_command(job_book),
                 model_command(models.upstreams, clock.monotonic),
                 groups_command(books, modes),
@@ -1220,6 +1223,7 @@ def build_app(
         lane_way=lane_way,
         context_builder=context_builder,
         active_work=active_work,
+        greetings=greetings,
         recoverer=recoverer,
         catchup=catchup,
         deafness=deafness,

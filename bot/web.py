@@ -68,7 +68,7 @@ async def open_web(
         free = await free_at(data_folder(settings))
         from adapters.metrics.exposition import DiskCollector, render
 
-        vitals = together([read_vitals(one) for one in bots()])
+        vitals = together([await read_vitals(one) for one in bots()])
         return render(metrics, vitals, DiskCollector(free), *collectors())
 
     match settings.web_port:
@@ -109,10 +109,11 @@ def build_attendance(
     )
 
 
-def read_vitals(app: App) -> Vitals:
+async def read_vitals(app: App) -> Vitals:
     """A bot's figures, read when its metrics are requested."""
     online = [account.online is not False for account in app.peers.accounts()]
     lanes, screen = app.lanes, app.outbox.screen
+    jobs = await app.journal.books.count_jobs()
     return Vitals(
         lanes=lanes.active,
         queued=max(0, lanes.waiting - lanes.active),
@@ -127,6 +128,7 @@ def read_vitals(app: App) -> Vitals:
         commands=app.commands.taken,
         today=read_today(app.spending),
         servers=app.servers.connections(),
+        jobs=jobs,
     )
 
 

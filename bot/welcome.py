@@ -20,6 +20,7 @@ from bot.core.command import NOT_NOW, Asked, Command, command
 from bot.core.conversation import Conversation
 from bot.core.errors import TransportError
 from bot.core.events import MemberChanged
+from bot.core.journal import Audited, Entry
 from bot.core.language import CATALOGUE, Language, Phrase
 from bot.core.lru import LRU
 from bot.core.ports import Member
@@ -123,7 +124,8 @@ class Greetings:
     """Sends the greetings. `filed` gives a group's templates in GROUPS_FILE; `may_speak` says
     whether the bot may speak there unasked; `look_up` asks the server for a member; `name_of` and
     `group_name` give the last known name of a person and of a group, empty if unknown; `by_ours`
-    converts an account's server time to local time; `persona` gives the group's persona.
+    converts an account's server time to local time; `persona` gives the group's persona; `count` is
+    told of each message.
     """
 
     def __init__(
@@ -141,6 +143,7 @@ class Greetings:
         errands: Errands,
         postbox: Postbox,
         clock: Clock,
+        count: Callable[[Change], None],
         tongue: Language = Language.CHINESE,
     ) -> None:
         self._filed = filed
@@ -155,6 +158,7 @@ class Greetings:
         self._errands = errands
         self._postbox = postbox
         self._clock = clock
+        self._count = count
         self._tongue = tongue
         self._batches: dict[tuple[Conversation, Change], _Batch] = {}
         self._greeted = LRU[tuple[Conversation, Change, int], float](MAX_GREETED)
@@ -170,10 +174,11 @@ class Greetings:
         return "" if words == OFF else words
 
     async def choose(self, where: Conversation, change: Change, words: str) -> bool:
-        """Use this text from now on; empty: that of the file. Returns False, and changes nothing,
-        if the journal cannot be written now.
+        """Use this text from now on, as people write it: a template, or one of RUN_WORDS,
+        OFF_WORDS, USUAL_WORDS (that of the file). Returns False, and changes nothing, if the
+        journal cannot be written now.
         """
-        return await self._settings.set(SETTINGS[change], where, words or None)
+        return await self._settings.set(SETTINGS[change], where, _chosen(words) or None)
 
     def receive(self, event: MemberChanged) -> None:
         """Handle a change of members. Never waits."""
@@ -225,8 +230,9 @@ class Greetings:
             for part in words.replace("{名字}", "{name}").split("{name}")
         )
         about = send_prefix_of_person(people[0]) if len(people) == 1 else ""
-        if self._may_speak(where):  # asked again: the model took its time
-            self._postbox.remark(where, said, about=about)
+        # asked again: the model took its time
+        if self._may_speak(where) and self._postbox.remark(where, said, about=about):
+            self._count(change)
 
     async def _found_words(self, where: Conversation, change: Change, names: str) -> str:
         """The model's text about the change; a fixed one if it returns none."""
@@ -266,7 +272,10 @@ class Greetings:
         return label(self._group_name(where), MAX_NAME) or THIS_GROUP.format(self._tongue)
 
 
-def greeting_commands(greetings: Greetings) -> tuple[Command, Command]:
+def greeting_commands(
+    greetings: Greetings, record: Callable[[Entry], None]
+) -> tuple[Command, Command]:
+    """`/welcome` and `/farewell`. `record` puts who changed a text into the audit log."""
     welcome = command(
         "welcome",
         "欢迎",
@@ -279,10 +288,15 @@ def greeting_commands(greetings: Greetings) -> tuple[Command, Command]:
         about=("有人退群时我说什么", "what I say when a member leaves"),
         audience=Audience.GROUP_ADMIN,
     )
-    return welcome(_answering(greetings, "joined")), farewell(_answering(greetings, "left"))
+    return (
+        welcome(_answering(greetings, "joined", record)),
+        farewell(_answering(greetings, "left", record)),
+    )
 
 
-def _answering(greetings: Greetings, change: Change) -> Callable[[Asked], Awaitable[str]]:
+def _answering(
+    greetings: Greetings, change: Change, record: Callable[[Entry], None]
+) -> Callable[[Asked], Awaitable[str]]:
     def told(asked: Asked) -> str:
         words = greetings.words(asked.where, change)
         shown = FOUND.format(asked.language) if words == RUN else words
@@ -296,8 +310,17 @@ def _answering(greetings: Greetings, change: Change) -> Callable[[Asked], Awaita
             return f"{told(asked)}\n{HOW[change].format(language)}"
         if len(words) > MAX_TEMPLATE:
             return TOO_LONG.format(language, most=MAX_TEMPLATE)
-        if not await greetings.choose(where, change, _chosen(words)):
+        if not await greetings.choose(where, change, words):
             return NOT_NOW.format(language)
+        record(
+            Audited(
+                at=asked.now,
+                login="",
+                address=str(asked.user_id),
+                action=SETTINGS[change].name,
+                object=str(where),
+            )
+        )
         return DONE.format(language, words=told(asked))
 
     return answer

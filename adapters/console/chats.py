@@ -1,26 +1,33 @@
-"""Chats, and one chat as in QQ with the fate of its messages: read, export, erase."""
+"""Chats, and one chat as in QQ with the fate of its messages: read, export, erase. What is
+scheduled there, and what a group says to people who join and leave.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, Literal
 from urllib.parse import quote
 
 from aiohttp import web
 from msgspec import Struct
 
-from adapters.console.http import FIELDS, parse_number
+from adapters.console import jobs
+from adapters.console.http import FIELDS, RequestRefused, parse_number
 from adapters.console.language import LANGUAGE
 from adapters.console.logins import LOGINS
 from adapters.console.rendering import render, render_missing
 from adapters.console.sources import SOURCES, note
-from bot.core.console_views import Chat, ChatLine
+from bot.core.console_views import FIRST_JOB, Chat, ChatLine
 from bot.core.conversation import Conversation, NotAConversation
-from bot.core.language import Language
 from frostagent.types.errors import BotError
 
 MOST = 20_000  # messages of a file
+LONGEST: Final = 200  # characters of a greeting: MAX_TEMPLATE of bot/welcome.py
+CHANGES: Final[Mapping[str, Literal["joined", "left"]]] = {"joined": "joined", "left": "left"}
+CHOICES: Final = frozenset({"run", "off", "usual"})  # greetings that are no template
+NOTHING: Final[Mapping[str, str]] = {}
 ERASED_WITHIN: Final = 120.0
 """Seconds. A cancelled erasure would leave data in memory that is no longer in the journal."""
 
@@ -98,15 +105,33 @@ async def forget_chat(request: web.Request) -> web.Response:
 
 
 async def cancel_job(request: web.Request) -> web.Response:
-    """Cancel a reminder of the chat."""
+    """Cancel a job of the chat."""
     if (where := _where(request)) is None:
         return render_missing(request)
-    number = parse_number(request[FIELDS].get("number", ""))
-    is_done = await request.app[SOURCES].cancel_job(where, number)
-    outcome = f"J{number}" if is_done else f"J{number}: failed"
-    note(request, "cancel", what=str(where), outcome=outcome)
-    key = "chats.jobs.cancelled" if is_done else "chats.jobs.failed"
+    is_done = await jobs.cancel_job(request, where)
+    key = "jobs.cancelled" if is_done else "jobs.failed"
     return await _render_chat(request, key, status=200 if is_done else 400)
+
+
+async def change_greeting(request: web.Request) -> web.Response:
+    """Change what a group says if someone joins or leaves; the page shows the outcome."""
+    if (where := _where(request)) is None or not where.is_group:
+        return render_missing(request)
+    fields = request[FIELDS]
+    do, words = fields.get("do", ""), " ".join(fields.get("words", "").split())
+    change = CHANGES.get(fields.get("change", ""))
+    typed: dict[str, str] = {fields.get("change", ""): words} if do == "words" else {}
+    if change is None or do not in {"words", *CHOICES}:
+        raise RequestRefused(400, "action")
+    if do == "words" and not 0 < len(words) <= LONGEST:
+        key = "greetings.long" if words else "greetings.empty"
+        return await _render_chat(request, key, status=400, typed=typed)
+    is_done = await request.app[SOURCES].greet(where, change, words if do == "words" else do)
+    action = "welcome" if change == "joined" else "farewell"
+    note(request, action, what=str(where), outcome="ok" if is_done else "not now")
+    if is_done:
+        return await _render_chat(request, "greetings.done")
+    return await _render_chat(request, "greetings.failed", status=400, typed=typed)
 
 
 async def _erase(request: web.Request, where: Conversation) -> tuple[str, int]:
@@ -123,14 +148,21 @@ async def _erase(request: web.Request, where: Conversation) -> tuple[str, int]:
 
 
 async def _render_chat(
-    request: web.Request, key: str = "", rows: int = 0, status: int = 200
+    request: web.Request,
+    key: str = "",
+    rows: int = 0,
+    status: int = 200,
+    *,
+    typed: Mapping[str, str] = NOTHING,
 ) -> web.Response:
+    """`typed` are texts of greetings that were not taken, by the change that they are about."""
     if (where := _where(request)) is None:
         return render_missing(request)
     sources, chinese = request.app[SOURCES], request[LANGUAGE].is_chinese
     found = await sources.showing.chat(where, parse_number(request.query.get("before", "")))
     if found is None:
         return render_missing(request, is_away=True)
+    scheduled = await sources.jobs(FIRST_JOB, where)
     return render(
         request,
         "chat",
@@ -145,7 +177,10 @@ async def _render_chat(
             for line in found.lines
         ],
         link=quote(str(where), safe=""),
-        jobs=await sources.jobs(where, Language.CHINESE if chinese else Language.ENGLISH),
+        jobs=None if scheduled is None else jobs.describe_jobs(request, scheduled.rows),
+        group=await sources.group(where) if where.is_group else None,
+        typed=typed,
+        longest=LONGEST,
         estimate=sources.estimate,
         repeated=sources.weigh(found.told, found.light) if found.told else None,
     )

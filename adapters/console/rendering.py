@@ -34,6 +34,7 @@ NAVIGATION = (
     "approvals",
     "cost",
     "chats",
+    "jobs",
     "persona",
     "tools",
     "health",

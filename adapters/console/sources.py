@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from aiohttp import web
 
@@ -15,10 +15,13 @@ from bot.core.console_views import (
     ConsoleQueries,
     Feed,
     Finding,
+    GroupState,
+    JobMark,
+    JobRow,
+    JobRows,
     LimitState,
     OwnerDecision,
     PersonaState,
-    ScheduledJob,
     ServerState,
     ToolAnswer,
     ToolState,
@@ -41,9 +44,13 @@ class Sources:
     - `pause` pauses a chat, `resume` resumes it. False if that cannot be recorded now.
     - `forget` erases a group, or the person of a private chat, and returns the row count.
       Raises BotError.
-    - `jobs` are the reminders of a chat, their rules in words of a language; None if they cannot
-      be read now. `cancel_job` cancels the one of a number. False if there is none, or if that
-      cannot be recorded now.
+    - `jobs` are those after a mark, of all chats or of one; None if they cannot be read now.
+      `job_rule` says in a language how often one repeats (empty: once), `job_moment` when it comes
+      next. `cancel_job` cancels the one of a number. False if there is none, or if that cannot be
+      recorded now.
+    - `group` is what a group says to people who join or leave, and whom it lets in; None if it
+      cannot be read now. `greet` changes what it says, as `/welcome` and `/farewell` do. False if
+      that cannot be recorded now.
     - `note` records an action; `tell` sends owners a line in the language of their `tongue`.
     - `mask` hides secrets in a text that will be cut: half a secret cannot be recognised.
     - `estimate` counts the tokens of a text, `weigh` those of rounds, the first N of them with
@@ -72,8 +79,12 @@ class Sources:
     pause: Callable[[Conversation], Awaitable[bool]]
     resume: Callable[[Conversation], Awaitable[bool]]
     forget: Callable[[Conversation], Awaitable[int]]
-    jobs: Callable[[Conversation, Language], Awaitable[Sequence[ScheduledJob] | None]]
+    jobs: Callable[[JobMark, Conversation | None], Awaitable[JobRows | None]]
+    job_rule: Callable[[JobRow, Language], str]
+    job_moment: Callable[[JobRow, Language], str]
     cancel_job: Callable[[Conversation, int], Awaitable[bool]]
+    group: Callable[[Conversation], Awaitable[GroupState | None]]
+    greet: Callable[[Conversation, Literal["joined", "left"], str], Awaitable[bool]]
     settle: Callable[[OwnerDecision], Awaitable[Settled]]
     waiting: Callable[[], int]
     note: Callable[[Audited], None]

@@ -115,6 +115,12 @@ class VitalsCollector(Collector):
         for kind, number in vitals.waiting.items():
             waiting.add_metric([kind], number)
         yield waiting
+        if vitals.jobs is not None:
+            yield GaugeMetricFamily(
+                "frostagent_jobs_waiting",
+                "Reminders, scheduled tasks and feeds that wait for their moment.",
+                vitals.jobs,
+            )
         for name, what, label, counts in (
             ("approvals", "Calls that waited for an owner's word.", "outcome", vitals.ended),
             ("commands", "Commands that were taken.", "command", vitals.commands),

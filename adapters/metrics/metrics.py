@@ -112,6 +112,11 @@ COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
         "kind",
         "outcome",
     ),
+    "chime_ins": (
+        "Batches of lines judged for chiming in, and the turns that began after one.",
+        "step",
+    ),
+    "greetings": ("Messages about people who joined or left a group.", "change"),
     "steps": ("Steps: model requests of runs that were answered.",),
     "tool_calls": ("Tool calls that have their result.", "tool", "outcome"),
     "tool_error": ("Tool calls that failed, by their stable code.", "tool", "code"),
@@ -185,6 +190,8 @@ class Metrics:
         self._events = counts["events"]
         self._sends = counts["sends"]
         self._jobs = counts["jobs"]
+        self._chime_ins = counts["chime_ins"]
+        self._greetings = counts["greetings"]
         self._stalls = counts["stalls"].labels()
         self._queue = times["queue"].labels()
         self._first_token = times["first_token"].labels()
@@ -293,6 +300,14 @@ class Metrics:
         """A job of this kind was said, or missed."""
         self._jobs.labels(kind, outcome).inc()
 
+    def chimed(self, step: str) -> None:
+        """A batch of lines was `judged`, or a turn has `begun` after one."""
+        self._chime_ins.labels(step).inc()
+
+    def greeted(self, change: str) -> None:
+        """A message was sent about people who `joined` or `left`."""
+        self._greetings.labels(change).inc()
+
     def _start(self, since: dict[Key, float], key: Key) -> None:
         if len(since) >= MAX_OPEN:
             # Entries that can never end have piled up: losing times is better than a growing table.
@@ -337,7 +352,8 @@ class Vitals:
     """The bot's current state. `duplicates`, `overflow`, `reconnects`, `withheld`, `ended` (tool
     calls by outcome) and `commands` (by name) count since the start; `waiting` counts pending
     decisions by kind. `today` is None until an earlier process's usage is known. `servers` are the
-    MCP servers, and whether each is connected.
+    MCP servers, and whether each is connected. `jobs` is how many have not ended; None if the
+    journal cannot be read.
     """
 
     lanes: int
@@ -353,6 +369,7 @@ class Vitals:
     commands: Mapping[str, int]
     today: Today | None
     servers: Mapping[str, bool] = field(default_factory=dict)
+    jobs: int | None = None
 
 
 def together(bots: Sequence[Vitals]) -> Vitals:
@@ -373,6 +390,7 @@ def together(bots: Sequence[Vitals]) -> Vitals:
         commands=_summed(one.commands for one in bots),
         today=next((one.today for one in bots if one.today is not None), None),
         servers={name: is_up for one in bots for name, is_up in one.servers.items()},
+        jobs=sum(known) if (known := [one.jobs for one in bots if one.jobs is not None]) else None,
     )
 
 

@@ -237,6 +237,8 @@ def erase_user(
     _erase_names(connection, user)
     published = update(sends).where(sends.c.reason.like(named))
     connection.execute(published.values(reason=""))
+    by_command = update(audit).where(audit.c.address == str(user))
+    connection.execute(by_command.values(address=""))
     return gone
 
 

@@ -23,6 +23,7 @@ from adapters.storage.queries.conversations import (
     choices,
     groups,
     settings,
+    settings_of,
 )
 from adapters.storage.queries.jobs import claimed, due, fate, latest_number, next_wake, said_as
 from adapters.storage.queries.jobs import listed as listed_jobs
@@ -36,7 +37,15 @@ from adapters.storage.queries.sums import (
     taken,
     tool_uses,
 )
-from adapters.storage.queries.turns import latest_payers, rows, silence, story, trace
+from adapters.storage.queries.turns import (
+    count_jobs,
+    latest_payers,
+    rows,
+    scheduled,
+    silence,
+    story,
+    trace,
+)
 from adapters.storage.rows import EVERYWHERE, shelf_of, shelves_of
 from adapters.storage.writer import Writer
 from bot.core.console_views import CostSum, TurnQuery, TurnRows
@@ -193,6 +202,8 @@ class SqlJournalQueries:
     latest_payers = reads(latest_payers)
     day = reads(day)
     audit = reads(audited)
+    scheduled = reads(scheduled)
+    settings_of = reads(settings_of)
     places = reads(busiest)
     groups = reads(groups)
     story = reads(story)
@@ -203,6 +214,13 @@ class SqlJournalQueries:
 
     async def settings(self, name: str) -> Mapping[Conversation, str] | None:
         return self._ours(await self.reader.read(settings, name))
+
+    async def count_jobs(self) -> int | None:
+        """The number of jobs of our accounts that have not ended, without those just made."""
+        found = await self.reader.peek(count_jobs)
+        if found is None:
+            return None
+        return sum(number for account, number in found.items() if self._scope.has(account))
 
     def _ours(self, found: Mapping[Conversation, str] | None) -> Mapping[Conversation, str] | None:
         if found is None:

@@ -126,7 +126,8 @@ class _Room:
 
 class ChimeIn:
     """A stage of the message pipeline that handles no message. `name_of` gives the bot's name in a
-    conversation, `spoke` when it last spoke there (seconds since 1970).
+    conversation, `spoke` when it last spoke there (seconds since 1970). `count` takes
+    `judged` for each batch that was rated, and `begun` for each turn that began.
     """
 
     def __init__(
@@ -142,6 +143,7 @@ class ChimeIn:
         name_of: Callable[[Conversation], str],
         spoke: Callable[[Conversation], float],
         clock: Clock,
+        count: Callable[[str], None],
     ) -> None:
         self._wake_classifier = wake_classifier
         self._mutes = mutes
@@ -153,6 +155,7 @@ class ChimeIn:
         self._name_of = name_of
         self._spoke = spoke
         self._clock = clock
+        self._count = count
         self._began = clock.now()  # what the bot said earlier is unknown
         self._rooms = DefaultLRU[Conversation, _Room](MAX_GROUPS, _Room)
         self._looked = LRU[tuple[Conversation, str], float](MAX_LOOKED)
@@ -226,6 +229,7 @@ class ChimeIn:
         number = await self._ask(where, found, lines)
         for line in lines:
             self._looked.keep((where, line.message_id), number)
+        self._count("judged")
         wanted = threshold(room.rules.chime_in)
         logger.info("chiming in at %s: %g of %g", where, number, wanted)
         if number < wanted or room.called >= began or not self._may_begin(where):
@@ -244,6 +248,7 @@ class ChimeIn:
         self._message_log.judge(last, wake)
         task = make_task(last, wake, Facts(now, room.rules))
         self._question_queue.enqueue(task, is_earlier=False)
+        self._count("begun")
 
     def _may_begin(self, where: Conversation) -> bool:
         """False in quiet hours, and for a day after the bot was muted."""

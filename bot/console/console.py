@@ -14,8 +14,10 @@ from bot.commands.why import Explanations
 from bot.console.console_backend import (
     count_decisions,
     decide_anywhere,
+    job_moment,
     list_personas,
     read_all,
+    read_group,
     render_anywhere,
 )
 from bot.console.limits_page import list_limits
@@ -25,6 +27,7 @@ from bot.core.conversation import NOWHERE
 from bot.core.journal import Audited, PlaceSet, UsageAdded
 from bot.core.query_results import UsageSum
 from bot.core.trial_group import Trial, TrialLimits, TrialOptions
+from bot.jobs.rules import tell_rule
 from bot.memory.window import weigh
 from bot.trial.trial_manager import TrialManager, ceiling_of
 from config.settings import Settings
@@ -210,8 +213,12 @@ def build_sources(
         pause=app.quiet_hours.mute,
         resume=app.quiet_hours.end_override,
         forget=app.forgetting.chat,
-        jobs=app.job_book.scheduled,
+        jobs=app.journal.books.scheduled,
+        job_rule=lambda job, language: tell_rule(job.rule, language),
+        job_moment=lambda job, language: job_moment(job, clock.now(), language),
         cancel_job=app.job_book.cancel_in,
+        group=lambda where: read_group(app, where, asks_owners=settings.bot_applicants == "ask"),
+        greet=app.greetings.choose,
         settle=lambda decision: decide_anywhere(app, decision),
         waiting=lambda: count_decisions(app) + app.others.waiting,
         note=app.store.put,

@@ -10,8 +10,12 @@ from bot.build import App
 from bot.core.actions import plain_words
 from bot.core.console_views import (
     AccountState,
+    ApplicantRule,
     BotStatus,
     Failure,
+    GreetingState,
+    GroupState,
+    JobRow,
     ModelState,
     OutboxState,
     OwnerDecision,
@@ -24,14 +28,17 @@ from bot.core.console_views import (
 from bot.core.conversation import Conversation
 from bot.core.drafts import draft_id
 from bot.core.journal import SendState
-from bot.core.language import CATALOGUE, Phrase
+from bot.core.language import CATALOGUE, Language, Phrase
 from bot.core.settlement import Settled
+from bot.jobs.rules import tell_date, tell_moment
 from bot.memory.drafts import LASTS, KeptDraft
 from bot.memory.personas import Personas
 from bot.outbox.sends import Send
+from bot.welcome import OFF, SETTINGS, Change, Templates
 from frostagent.types.messages import ToolMessage
 
 DRAFTS = 20  # shown on a page
+LATEST = 200  # actions about a group among which those on its greetings are found
 BY = Phrase("控制台", "the console")  # the author of a decision, as shown to owners in QQ
 CATALOGUE.register(__name__, globals())
 
@@ -161,6 +168,44 @@ def list_personas(personas: Personas) -> tuple[PersonaState, ...]:
         )
         for key, one in (("", cast.usual), *sorted(cast.others.items()))
     )
+
+
+def job_moment(job: JobRow, now: float, language: Language) -> str:
+    """When a job comes next, or was to come, by the clock of its zone."""
+    tell = tell_moment if job.due > now else tell_date
+    return tell(job.due, zone=job.zone, now=now, tongue=language)
+
+
+async def read_group(app: App, where: Conversation, *, asks_owners: bool) -> GroupState | None:
+    """What is said to people who join and leave a group, and who is let in; None if the journal
+    cannot be read now. Its settings are read from the journal: a bot of a cluster has only those of
+    its own accounts in memory.
+    """
+    books, house = app.journal.books, app.personas.house(where)
+    kept, audited = (
+        await books.settings_of(where),
+        await books.audit(latest=LATEST, about=str(where)),
+    )
+    if kept is None or audited is None:
+        return None
+    greetings = []
+    changes: tuple[Change, ...] = "joined", "left"
+    for change in changes:
+        name, filed = SETTINGS[change].name, Templates(house.welcome, house.farewell).of(change)
+        chosen = kept.get(name)
+        words = filed if chosen is None else chosen
+        last = next((one for one in audited if (one.action, one.outcome) == (name, "ok")), None)
+        greetings.append(
+            GreetingState(
+                change=change,
+                words="" if words == OFF else words,
+                source="set" if chosen is not None else "file" if filed else "",
+                at=last.at if last else 0.0,
+                by=(last.login or last.address) if last else "",
+            )
+        )
+    rules = (ApplicantRule(one.text, one.accepts, one.reason) for one in house.join)
+    return GroupState(greetings=tuple(greetings), rules=tuple(rules), asks_owners=asks_owners)
 
 
 def render_context(app: App, where: Conversation) -> tuple[str, ...]:

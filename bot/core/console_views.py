@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
@@ -300,6 +300,83 @@ class ScheduledJob(Struct, frozen=True, kw_only=True):
     state: str
     fired: int
     missed: int
+
+
+JobMark: TypeAlias = tuple[float, int]
+"""The `wake` and the row of a job: pages of jobs follow each other in this order."""
+
+FIRST_JOB: Final[JobMark] = (0.0, 0)
+
+
+class LastFiring(Struct, frozen=True, kw_only=True):
+    """The latest message of a job and its `SendState`, or its latest turn and its `Ending`, without
+    a text. `at` is in seconds since 1970.
+    """
+
+    at: float
+    outcome: str
+    text: str = ""
+    turn_id: str = ""
+
+
+class JobRow(Struct, frozen=True, kw_only=True):
+    """A job that has not ended, with the fields of `Job`, the last known names of its group and its
+    `maker`, and what came of it last, if that is still stored.
+    """
+
+    where: Conversation
+    number: int
+    maker: int
+    words: str
+    kind: str
+    rule: str
+    zone: str
+    due: float
+    state: str
+    fired: int
+    missed: int
+    group: str = ""
+    name: str = ""
+    last: LastFiring | None = None
+
+
+class JobRows(Struct, frozen=True):
+    """Jobs, the next one first; `next` is where the next page begins, if any."""
+
+    rows: tuple[JobRow, ...]
+    next: JobMark | None = None
+
+
+class GreetingState(Struct, frozen=True, kw_only=True):
+    """What is said if someone `joined` or `left` a group: a template, `run` if the model writes it,
+    empty if nothing. `source` is `set` for a command or a page, `file`, or empty; `at` (seconds
+    since 1970) and `by` tell the last recorded change: a login, or the QQ number of who gave the
+    command.
+    """
+
+    change: Literal["joined", "left"]
+    words: str
+    source: str
+    at: float = 0.0
+    by: str = ""
+
+
+class ApplicantRule(Struct, frozen=True):
+    """A rule for applicants as GROUPS_FILE has it."""
+
+    match: str
+    accepts: bool
+    reason: str = ""
+
+
+class GroupState(Struct, frozen=True, kw_only=True):
+    """The greetings of a group, and the rules for people who want to join it; if none fits, owners
+    are asked if `asks_owners`.
+    """
+
+    greetings: tuple[GreetingState, ...]
+    rules: tuple[ApplicantRule, ...]
+    asks_owners: bool
 
 
 class Chat(Struct, frozen=True, kw_only=True):

@@ -25,8 +25,8 @@ from frostagent.types.runs import StepFinished, Stop, ToolFinished, ToolStarted
 
 class Audited(Struct, frozen=True, kw_only=True, tag="audited"):
     """An action on a page, done or tried: by which `login` (the beginning of its hash; empty if
-    there was none), from which address, on which object, and its outcome. `at` is in seconds since
-    1970.
+    there was none), from which address, on which object, and its outcome. For an action by command
+    the address is the QQ number of who gave it. `at` is in seconds since 1970.
     """
 
     at: float

@@ -121,7 +121,9 @@ class PersonaFiles:
             audiences=self._audiences(row.tools_audience),
             quiet=read_change(row.quiet, row.quiet_mode),
             join=tuple(
-                JoinRule(self.compile_pattern(one.match), one.then == "accept", one.reason)
+                JoinRule(
+                    self.compile_pattern(one.match), one.then == "accept", one.reason, one.match
+                )
                 for one in row.join
             ),
             welcome=row.welcome,

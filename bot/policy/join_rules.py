@@ -21,11 +21,14 @@ expected words.
 
 
 class JoinRule(Struct, frozen=True):
-    """Accepts or refuses (with a `reason`) each applicant whose answer contains the pattern."""
+    """Accepts or refuses (with a `reason`) each applicant whose answer contains the pattern, which
+    the file writes as `text`.
+    """
 
     matches: Pattern
     accepts: bool
     reason: str = ""
+    text: str = ""
 
 
 class Decided(NamedTuple):

@@ -228,6 +228,7 @@ class Hall(House):
             errands=self.errands,
             postbox=postbox,
             clock=clock,
+            count=lambda _: None,
         )
         self.dispatcher = Dispatcher(
             way=ExpiredEvents(

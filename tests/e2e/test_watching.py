@@ -20,19 +20,26 @@ from typing import Any
 
 import aiohttp
 import pytest
+from msgspec.structs import replace
 from pydantic import SecretStr
 
 from adapters.logs.output import Style, set_up_logs
+from adapters.metrics.metrics import Metrics
 from adapters.offline.server import MEDIA_FOLDER, OfflineModel
 from adapters.simulator.commands import obey
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
 from bot.app import Service, open_service
+from bot.core.conversation import Conversation
+from bot.core.jobs import JobChanged, JobState
 from config.secrets import all_secrets
 from config.settings import Settings
 from frostagent.models.openai.client import OpenAIModel, make_session
 from frostagent.text.masking import Mask
 from frostagent.types.messages import ModelRequest, UserMessage
+from tests.adapters.storage.entries import job
+from tests.e2e.scenarios.play import play
+from tests.e2e.scenarios.script import files
 from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -325,3 +332,41 @@ def test_a_process_whose_web_port_is_taken_says_so_in_one_line(tmp_path: Path) -
     assert "  - WEB_PORT: cannot listen on 127.0.0.1:" in told
     assert "WEB_PORT=0" in told
     assert "Traceback" not in told
+
+
+async def _counted(monkeypatch: pytest.MonkeyPatch, folder: Path, scenario: str, method: str) -> list[str]:
+    """What the metrics were told in this scenario."""
+    counted: list[str] = []
+    monkeypatch.setattr(Metrics, method, lambda _, value: counted.append(value))
+    (file,) = [file for file in files() if file.stem == scenario]
+    assert (await asyncio.to_thread(play, file, folder)).wrong == []
+    return counted
+
+
+async def test_each_greeting_is_counted_once_however_many_people_it_is_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (joined := tmp_path / "joined").mkdir()
+    (left := tmp_path / "left").mkdir()
+    assert await _counted(monkeypatch, joined, "976-welcome", "greeted") == ["joined"] * 2
+    assert set(await _counted(monkeypatch, left, "980-farewell", "greeted")) == {"joined", "left"}
+
+
+async def test_a_batch_that_is_judged_is_counted_and_so_is_the_turn_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (spoke := tmp_path / "spoke").mkdir()
+    (kept := tmp_path / "kept").mkdir()
+    assert await _counted(monkeypatch, spoke, "987-chiming-in", "chimed") == ["judged", "begun"]
+    assert set(await _counted(monkeypatch, kept, "988-not-chiming-in", "chimed")) == {"judged"}
+
+
+async def test_the_jobs_that_have_not_ended_are_a_figure(tmp_path: Path) -> None:
+    port = free_port()
+    async with open_service(settings("http://127.0.0.1:9/v1", tmp_path, web_port=port)) as running:
+        ended = job(3).job
+        await running.app.store.commit(job(1), job(2, where=Conversation(10002, "group", 9)), job(3))
+        await running.app.store.commit(JobChanged(replace(ended, state=JobState.ENDED)))
+        await running.app.journal.commit()
+        async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}/metrics") as shown:
+            assert "frostagent_jobs_waiting 2.0" in (await shown.text()).splitlines()

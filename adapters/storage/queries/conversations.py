@@ -392,8 +392,18 @@ def settings(connection: Connection, name: str) -> dict[Conversation, str]:
     return {Conversation.parse(here): value for here, value in connection.execute(query)}
 
 
-def audited(connection: Connection, latest: int) -> tuple[Audited, ...]:
-    rows = connection.execute(select(audit).order_by(audit.c.id.desc()).limit(latest))
+def settings_of(connection: Connection, conversation: Conversation) -> dict[str, str]:
+    """All values set in a conversation, by name."""
+    query = select(place_settings.c.name, place_settings.c.value).where(
+        place_settings.c.conversation == str(conversation), place_settings.c.value != ""
+    )
+    return {row.name: row.value for row in connection.execute(query)}
+
+
+def audited(connection: Connection, latest: int, about: str = "") -> tuple[Audited, ...]:
+    """The latest entries, newest first; with `about` those of this object."""
+    query = select(audit).order_by(audit.c.id.desc()).limit(latest)
+    rows = connection.execute(query.where(audit.c.object == about) if about else query)
     return tuple(
         Audited(
             at=row.at,

@@ -1,13 +1,14 @@
-"""Turns as the console shows them: a whole one, and hostile words in every place."""
+"""Turns and jobs as the console shows them, and hostile words in every place."""
 
 from __future__ import annotations
 
-from bot.core.console_views import UNANSWERED, Span, Trace, TurnRow
+from bot.core.console_views import UNANSWERED, JobRow, LastFiring, Span, Trace, TurnRow
 from bot.core.conversation import Conversation
 from bot.core.query_results import Story, UsageSum
 from tests.fakes import BOT, GROUP
 
 NOW = 1_700_000_000.0
+ELSEWHERE = Conversation(10002, "group", 9)
 HOSTILE = "</pre><script>alert(1)</script><img src=x onerror=alert(2)>\"'`{{'x'*9}}"
 
 
@@ -66,3 +67,34 @@ def trace(words: str = "晴", *, long: str = "") -> Trace:
     story = Story(asker=777, wakes=True, reason="mention", turn_id="t1", stop="answered", opened=NOW, closed=NOW + 4)
     prompt = f"[群聊记录 14:00]\n小明#1: {words}\n[提问 14:02]\n小红#2: {words}"
     return Trace(row=row(words=words), story=story, prompt=prompt, spans=spans)
+
+
+def job(
+    number: int,
+    words: str = "喝水",
+    *,
+    where: Conversation = GROUP,
+    rule: str = "",
+    due: float = NOW + 60,
+    state: str = "waiting",
+    kind: str = "text",
+    missed: int = 0,
+    name: str = "",
+    last: LastFiring | None = None,
+) -> JobRow:
+    return JobRow(
+        where=where,
+        group=name,
+        number=number,
+        maker=777,
+        name=name,
+        words=words,
+        kind=kind,
+        rule=rule,
+        zone="",
+        due=due,
+        state=state,
+        fired=3,
+        missed=missed,
+        last=last,
+    )

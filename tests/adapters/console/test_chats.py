@@ -6,10 +6,12 @@ from base64 import b32encode
 
 from msgspec.structs import replace
 
+from adapters.console.chats import LONGEST
 from adapters.console.logins import CODE_SECONDS, code_of
-from bot.core.console_views import Chat, ChatLine, Fact, ScheduledJob
+from bot.core.console_views import ApplicantRule, Chat, ChatLine, Fact, GreetingState
 from bot.core.journal import Round
-from tests.adapters.console.samples import HOSTILE, NOW
+from bot.welcome import MAX_TEMPLATE
+from tests.adapters.console.samples import ELSEWHERE, HOSTILE, NOW, job
 from tests.adapters.console.visiting import SAME, SECRET, TOKEN, visiting
 from tests.fakes import GROUP
 
@@ -114,34 +116,99 @@ async def test_what_cannot_be_erased_now_is_said() -> None:
         assert (status, "could not be erased" in text, place.forgotten) == (400, True, [])
 
 
-async def test_what_is_scheduled_is_shown_and_cancelled() -> None:
+async def test_what_is_scheduled_there_is_shown_and_cancelled() -> None:
     async with visiting() as place:
         await place.log_in()
-        one = ScheduledJob(
-            number=7, maker=777, words=HOSTILE, due=NOW, rule="", kind="text", state="waiting", fired=0, missed=0
+        place.jobs = [job(7, HOSTILE), job(8, "weather", rule="day"), job(9, "elsewhere", where=ELSEWHERE)]
+        _, text, _ = await place.ask("GET", AT, headers=ENGLISH)
+        for words in ("J7", "reminder · 777", "J8 weather", "every day", f'action="{AT}/jobs"', 'href="/jobs"'):
+            assert words in text, words
+        assert HOSTILE not in text
+        assert "J9" not in text
+        form = {"form": await place.form()}
+        status, text, _ = await place.ask("POST", f"{AT}/jobs", data=form | {"number": "7"}, headers=SAME | ENGLISH)
+        assert (status, "Cancelled." in text, [one.number for one in place.jobs]) == (200, True, [8, 9])
+        for number in ("7", "9", "x", ""):
+            data = form | {"number": number}
+            status, text, _ = await place.ask("POST", f"{AT}/jobs", data=data, headers=SAME | ENGLISH)
+            assert (status, "There is no such job" in text) == (400, True)
+        assert (await place.ask("POST", "/chats/evil/jobs", data=form, headers=SAME))[0] == 404
+        done = [(one.object, one.outcome) for one in place.journal.lines or () if one.action == "cancel"]
+        assert done[:3] == [(str(GROUP), "J7"), (str(GROUP), "J7: failed"), (str(GROUP), "J9: failed")]
+        place.is_stuck = True
+        assert "The journal cannot be read right now." in (await place.ask("GET", AT, headers=ENGLISH))[1]
+
+
+async def test_a_group_shows_what_it_says_of_who_comes_and_goes_and_whom_it_lets_in() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        _, text, _ = await place.ask("GET", AT, headers=ENGLISH)
+        for words in ("Who joins and who leaves", "No rules. They are written in GROUPS_FILE.", "left to the admins"):
+            assert words in text, words
+        assert text.count("Nothing is said.") == 2
+        assert 'value="usual"' not in text  # nothing was chosen that could be taken back
+        assert "changed by" not in text
+        place.greetings = {
+            "joined": GreetingState(change="joined", words=HOSTILE, source="file"),
+            "left": GreetingState(change="left", words="run", source="set", at=NOW, by="20001"),
+        }
+        place.applicants = (
+            ApplicantRule(HOSTILE, accepts=True),
+            ApplicantRule("/spam/", accepts=False, reason=HOSTILE),
         )
-        task = replace(one, number=8, words="weather", rule="every day at 08:00", kind="run", state="missed", missed=1)
-        place.jobs = [one, task]
         _, text, _ = await place.ask("GET", AT, headers=ENGLISH)
         assert HOSTILE not in text
         for words in (
-            "J7",
-            "reminder · 777",
-            "J8 weather",
-            "every day at 08:00",
-            "missed, its maker is told",
-            "missed 1",
+            "from GROUPS_FILE",
+            "The persona finds the words",
+            "set by command or here · changed by 20001, ",
+            "accepted if the answer has",
+            "refused if the answer has <code>/spam/</code>",
+            "owners are asked (BOT_APPLICANTS=ask)",
         ):
             assert words in text, words
-        form = {"form": await place.form()}
-        status, text, _ = await place.ask("POST", f"{AT}/jobs", data=form | {"number": "7"}, headers=SAME | ENGLISH)
-        assert (status, "Cancelled." in text, [one.number for one in place.jobs]) == (200, True, [8])
-        for number in ("7", "x", ""):
-            data = form | {"number": number}
-            status, text, _ = await place.ask("POST", f"{AT}/jobs", data=data, headers=SAME | ENGLISH)
-            assert (status, "There is no such reminder" in text) == (400, True)
-        assert (await place.ask("POST", "/chats/evil/jobs", data=form, headers=SAME))[0] == 404
-        done = [(one.object, one.outcome) for one in place.journal.lines or () if one.action == "cancel"]
-        assert done[:2] == [(str(GROUP), "J7"), (str(GROUP), "J7: failed")]
+        assert text.count('value="usual"') == 1
+        assert text.count('value="run">') == 2  # the buttons: no text is `run`
+        _, private, _ = await place.ask("GET", "/chats/10001%3Aprivate%3A777", headers=ENGLISH)
+        assert "Who joins" not in private
+
+
+async def test_what_a_group_says_is_changed_and_who_did_it_is_written_down() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        form, at = {"form": await place.form()}, f"{AT}/greeting"
+
+        async def post(change: str, do: str, words: str = "") -> tuple[int, str]:
+            data = form | {"change": change, "do": do, "words": words}
+            return (await place.ask("POST", at, data=data, headers=SAME | ENGLISH))[:2]
+
+        status, text = await post("joined", "words", "  Hi {name},\n welcome ")
+        assert (status, "Changed." in text, place.greetings["joined"].words) == (200, True, "Hi {name}, welcome")
+        assert "<blockquote>Hi {name}, welcome</blockquote>" in text
+        assert "changed by a1b2c3" in text
+        for do in ("run", "off", "usual"):
+            assert (await post("left", do, "typed, too"))[0] == 200
+            assert place.greetings["left"].words == do
+        status, text = await post("left", "words", " ")
+        assert (status, "Write some words" in text) == (400, True)
+        status, text = await post("left", "words", "x" * (LONGEST + 1))
+        assert (status, "at most 200 characters" in text, f'value="{"x" * 201}"' in text) == (400, True, True)
+        assert (await post("left", "words", "x" * LONGEST))[0] == 200
         place.is_stuck = True
-        assert "The journal cannot be read now." in (await place.ask("GET", AT, headers=ENGLISH))[1]
+        status, text = await post("joined", "words", "not now")
+        assert (status, "It cannot be changed now" in text, 'value="not now"' in text) == (400, True, True)
+        for change, do in (("joined", "evil"), ("evil", "words"), ("", "run")):
+            assert (await post(change, do, "x"))[0] == 400
+        assert (await place.ask("POST", "/chats/evil/greeting", data=form, headers=SAME))[0] == 404
+        data = form | {"change": "left", "do": "run"}
+        assert (await place.ask("POST", "/chats/10001%3Aprivate%3A7/greeting", data=data, headers=SAME))[0] == 404
+        done = [(one.action, one.object, one.outcome) for one in place.journal.lines or () if one.action != "login"]
+        assert done == [
+            ("welcome", str(GROUP), "ok"),
+            *[("farewell", str(GROUP), "ok")] * 4,
+            ("welcome", str(GROUP), "not now"),
+        ]
+        assert {one.login for one in place.journal.lines or () if one.action == "welcome"} != {""}
+        _, text, _ = await place.ask("GET", "/access", headers=ENGLISH)
+        assert "changed what is said if someone joins" in text
+        assert LONGEST == MAX_TEMPLATE

@@ -7,13 +7,14 @@ import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import aiohttp
 from aiohttp import web
 from msgspec.structs import replace
 from yarl import URL
 
+from adapters.console.chats import CHANGES
 from adapters.console.http import Origins, PageOrigin, cookie_name
 from adapters.console.live import STREAMS
 from adapters.console.logins import Logins
@@ -22,6 +23,7 @@ from adapters.console.site import ROUTES, Route, build_app
 from adapters.console.sources import Sources
 from bot.commands.why import Explanations
 from bot.core.console_views import (
+    ApplicantRule,
     BotStatus,
     Chat,
     ChatLine,
@@ -29,10 +31,14 @@ from bot.core.console_views import (
     ChatRows,
     CostSum,
     Finding,
+    GreetingState,
+    GroupState,
+    JobMark,
+    JobRow,
+    JobRows,
     LimitState,
     OwnerDecision,
     PersonaState,
-    ScheduledJob,
     ServerState,
     State,
     ToolAnswer,
@@ -54,8 +60,9 @@ from bot.core.trial_group import TrialLine
 from bot.memory.newest import Newest
 from frostagent.text.masking import Mask
 from frostagent.types.errors import BotError
+from tests.adapters.console.samples import NOW
 from tests.adapters.console.trials import ListTrial, ListTrials
-from tests.fakes import GROUP, ManualClock
+from tests.fakes import ManualClock
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 AWAY = 999  # an account that no bot has just now
@@ -157,7 +164,10 @@ class Place:
     state: State = field(default_factory=State)
     limits: tuple[LimitState, ...] = ()
     drafts: tuple[WaitingDraft, ...] = ()
-    jobs: list[ScheduledJob] = field(default_factory=list)
+    jobs: list[JobRow] = field(default_factory=list)
+    greetings: dict[str, GreetingState] = field(default_factory=dict)
+    applicants: tuple[ApplicantRule, ...] = ()
+    page_size: int = 50
     servers: tuple[ServerState, ...] = ()
     console: Console = field(init=False)
     session: aiohttp.ClientSession = field(init=False)
@@ -184,7 +194,11 @@ class Place:
             resume=lambda where: self.pause(where, silent=False),
             forget=self.forget,
             jobs=self.scheduled,
+            job_rule=lambda job, language: job.rule and language.either(f"每 {job.rule}", f"every {job.rule}"),
+            job_moment=lambda job, language: language.either(f"{job.due:g} 秒", f"at {job.due:g}"),
             cancel_job=self.cancel_job,
+            group=self.group,
+            greet=self.greet,
             settle=self.settle,
             waiting=lambda: len(self.state.calls) + len(self.state.petitions) + len(self.drafts),
             note=lines.append,
@@ -236,13 +250,32 @@ class Place:
         self.paused.append((where, silent))
         return True
 
-    async def scheduled(self, where: Conversation, _: Language) -> list[ScheduledJob] | None:
-        return None if self.is_stuck else [one for one in self.jobs if where == GROUP]
+    async def scheduled(self, after: JobMark, where: Conversation | None) -> JobRows | None:
+        """The jobs from the marked place of the list on."""
+        if self.is_stuck or self.journal.lines is None:
+            return None
+        found = [one for one in self.jobs if where in {None, one.where}]
+        begin, end = after[1], after[1] + self.page_size
+        return JobRows(tuple(found[begin:end]), (1.5, end) if len(found) > end else None)
 
     async def cancel_job(self, where: Conversation, number: int) -> bool:
         before = len(self.jobs)
-        self.jobs = [one for one in self.jobs if (where, number) != (GROUP, one.number)]
+        self.jobs = [one for one in self.jobs if (where, number) != (one.where, one.number)]
         return len(self.jobs) < before
+
+    async def group(self, where: Conversation) -> GroupState | None:
+        if self.journal.lines is None:
+            return None
+        states = (
+            self.greetings.get(change) or GreetingState(change=change, words="", source="")
+            for change in CHANGES.values()
+        )
+        return GroupState(greetings=tuple(states), rules=self.applicants, asks_owners=bool(self.applicants))
+
+    async def greet(self, where: Conversation, change: Literal["joined", "left"], words: str) -> bool:
+        if not self.is_stuck:
+            self.greetings[change] = GreetingState(change=change, words=words, source="set", at=NOW, by="a1b2c3")
+        return not self.is_stuck
 
     async def forget(self, where: Conversation) -> int:
         if self.is_stuck:

@@ -111,6 +111,18 @@ def test_tool_calls_count_by_name_and_outcome() -> None:
     assert waited == [2.0 * (waited[1] or 0), desk.value("tool_seconds_count", tool="get_weather")]
 
 
+def test_what_nobody_asked_for_counts_by_what_it_was() -> None:
+    desk = Desk()
+    for outcome in ("said", "said", "missed"):
+        desk.metrics.fired("feed", outcome)
+    for step in ("judged", "judged", "begun"):
+        desk.metrics.chimed(step)
+    desk.metrics.greeted("left")
+    assert [desk.value("jobs_total", kind="feed", outcome=one) for one in ("said", "missed")] == [2, 1]
+    assert [desk.value("chime_ins_total", step=one) for one in ("judged", "begun")] == [2, 1]
+    assert [desk.value("greetings_total", change=one) for one in ("joined", "left")] == [None, 1]
+
+
 def test_names_that_a_model_made_up_do_not_become_labels() -> None:
     desk = Desk()
     for index in range(100):
@@ -292,6 +304,9 @@ def test_every_figure_of_the_dashboard_is_one_of_ours() -> None:
     desk = Desk()
     desk.answered(Usage(1, 1, cost=0.1))
     desk.call("get_weather", "ok")
+    desk.metrics.fired("text", "said")
+    desk.metrics.chimed("judged")
+    desk.metrics.greeted("joined")
     vitals = Vitals(
         lanes=0,
         queued=0,
@@ -305,6 +320,7 @@ def test_every_figure_of_the_dashboard_is_one_of_ours() -> None:
         ended={"expired": 0},
         commands={"usage": 0},
         servers={"files": True},
+        jobs=0,
         today=Today(cost=0, tokens=0, reserved=0, rung=0, used=0),
     )
     gateway = GatewayVitals(online=0, offline=0, reconnects=0, published=0, waiting=0, lost=0, refused=0, is_up=True)

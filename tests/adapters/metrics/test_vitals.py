@@ -22,6 +22,7 @@ def test_the_vitals_are_shown_each_under_its_name() -> None:
         waiting={"friend": 6},
         ended={"expired": 8},
         commands={"usage": 9},
+        jobs=11,
         today=Today(cost=0.5, tokens=900.0, reserved=80.0, rung=70, used=0.75),
     )
     shown = render(METRICS, vitals).decode().splitlines()
@@ -37,6 +38,7 @@ def test_the_vitals_are_shown_each_under_its_name() -> None:
         'frostagent_waiting{kind="friend"} 6.0',
         'frostagent_approvals_total{outcome="expired"} 8.0',
         'frostagent_commands_total{command="usage"} 9.0',
+        "frostagent_jobs_waiting 11.0",
         "frostagent_day_cost 0.5",
         "frostagent_day_tokens 900.0",
         "frostagent_day_reserved_tokens 80.0",
@@ -50,6 +52,8 @@ def test_the_vitals_are_shown_each_under_its_name() -> None:
     assert b"used_ratio" not in shown_then
     assert b"day_cost" not in shown_then
     assert b"frostagent_day" not in render(METRICS, replace(vitals, today=None))
+    assert b"frostagent_jobs_waiting 0.0" in render(METRICS, replace(vitals, jobs=0))
+    assert b"frostagent_jobs_waiting" not in render(METRICS, replace(vitals, jobs=None))
 
 
 def test_of_several_bots_the_sums_are_told_but_not_of_what_each_tells_whole() -> None:
@@ -66,9 +70,10 @@ def test_of_several_bots_the_sums_are_told_but_not_of_what_each_tells_whole() ->
         waiting={"call": 1, "draft": 0},
         ended={"allowed": 2},
         commands={"help": 1},
+        jobs=2,
         today=None,
     )
-    other = replace(one, offline=1, reconnects=4, waiting={"call": 2, "draft": 1}, ended={}, today=today)
+    other = replace(one, jobs=3, offline=1, reconnects=4, waiting={"call": 2, "draft": 1}, ended={}, today=today)
     assert together([one]) == one
     assert together([one, other]) == Vitals(
         lanes=4,
@@ -82,6 +87,9 @@ def test_of_several_bots_the_sums_are_told_but_not_of_what_each_tells_whole() ->
         waiting={"call": 3, "draft": 1},
         ended={"allowed": 2},
         commands={"help": 2},
+        jobs=5,
         today=today,
     )
+    assert together([one, replace(other, jobs=None)]).jobs == 2
+    assert together([replace(one, jobs=0), replace(other, jobs=None)]).jobs == 0
     assert together([]).reconnects == 0

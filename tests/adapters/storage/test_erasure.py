@@ -163,7 +163,10 @@ def test_no_table_names_who_is_forgotten_though_an_operator_or_an_invite_did(
     invite = JoinRequest(account=BOT, kind="invite", user_id=USER, group_id=GROUP.session_id, comment=SECRET, flag="f")
     paused = Audited(at=NOW, login="a", address="::1", action="pause", object=str(PRIVATE))
     others = Audited(at=NOW, login="a", address="::1", action="pause", object=str(GROUP))
-    batches.write(put(*everything_of(USER), paused, others, PlaceSet(invite.where, "petition", codec.write(invite))))
+    command = Audited(at=NOW, login="", address=str(USER), action="welcome", object=str(GROUP))
+    batches.write(
+        put(*everything_of(USER), paused, others, command, PlaceSet(invite.where, "petition", codec.write(invite)))
+    )
     draft = replace(sending("draft-1-a", "t1"), state=SendState.DRAFT)
     batches.write(put(draft, SendChanged(send_id="draft-1-a", state=SendState.PUBLISHED, at=NOW, reason=f"某({USER})")))
     batches.close()
@@ -172,7 +175,8 @@ def test_no_table_names_who_is_forgotten_though_an_operator_or_an_invite_did(
     assert not contains(filled, SECRET)
     assert places_of(filled, USER) == set()
     with filled.reading() as connection:
-        assert [done.object for done in audited(connection, 9)] == [str(GROUP), ""]
+        done = [(one.object, one.address) for one in audited(connection, 9)]
+        assert done == [(str(GROUP), ""), (str(GROUP), "::1"), ("", "::1")]
 
 
 def test_a_person_is_forgotten_everywhere(batches: EntryBatches, filled: Database) -> None:

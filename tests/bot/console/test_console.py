@@ -15,6 +15,7 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import web
+from msgspec.structs import replace
 from pydantic import SecretStr
 from yarl import URL
 
@@ -27,11 +28,15 @@ from bot.budget.limits import ALL, LimitOverride, OwnLimits
 from bot.cli.process import check_running_bot
 from bot.console.limits_page import LIMIT_SETTINGS, list_limits
 from bot.core.console_views import ChatRows
-from bot.core.journal import TurnClosed, TurnOpened, UsageAdded
+from bot.core.conversation import Conversation
+from bot.core.jobs import JobState
+from bot.core.journal import PlaceSet, TurnClosed, TurnOpened, UsageAdded
 from bot.core.trial_group import TRIED
 from config.settings import Settings
 from frostagent.types.messages import Usage, UserMessage
 from frostagent.types.runs import Stop
+from tests.adapters.console.samples import ELSEWHERE
+from tests.adapters.storage.entries import job
 from tests.bot.cli.doctor.surroundings import answering, healthy
 from tests.bot.trial.test_trial import inside
 from tests.e2e.test_watching import TOKEN as ONEBOT_TOKEN
@@ -329,6 +334,74 @@ async def test_a_trial_with_words_of_somebody_ends_when_he_is_forgotten_on_a_pag
         # A form that was open before does not bring it back.
         await ask("/try/open", model="demo", turn="t1", asker="小明", question="我的手机号是多少")
         assert "我的手机号" not in await ask("/try")
+
+
+async def test_what_is_scheduled_in_any_chat_is_on_one_page_and_cancelled_there_for_good(tmp_path: Path) -> None:
+    now = time.time()
+    daily = job(7, "drink", rule="cron 0 8 * * *", zone="Asia/Shanghai", due=now + 3 * 86_400, wake=now + 3 * 86_400)
+    elsewhere = Conversation(10002, "group", 9)  # an account that no bot of the service has now
+    late = job(1, "stretch", where=elsewhere, due=now - 90_000, wake=now + 60, state=JobState.MISSED, missed=1)
+    async with operated("http://127.0.0.1:9/v1", tmp_path) as (running, ask):
+        assert "Nothing is scheduled." in await ask("/jobs")
+        assert await running.app.store.commit(daily, late)
+        page = await ask("/jobs")
+        for words in ("J7 drink", "in 3 days", "every day at 08:00", "group 9, account 10002", "missed, its maker"):
+            assert words in page, words
+        assert page.index("J1 stretch") < page.index("J7 drink")
+        assert "at once" not in page  # what was missed comes no more
+        page = await ask("/jobs", where=str(elsewhere), number="1")
+        assert ("Cancelled." in page, "stretch" in page, "drink" in page) == (True, False, True)
+        assert "There is no such job" in await ask("/jobs", 400, where=str(elsewhere), number="7")
+        assert "J7 drink" in await ask(f"/chats/{GROUP}")
+        assert "Nothing is scheduled." in await ask(f"/chats/{GROUP}/jobs", number="7")
+        assert await running.app.journal.jobs.listed(10002) == ()
+
+
+JOIN = """[[group]]
+number = 4242
+farewell = "Goodbye {name}"
+
+[[group.join]]
+match = "/spam|ad/"
+then = "refuse"
+reason = "no ads"
+"""
+
+
+async def test_what_a_group_says_of_who_joins_is_changed_by_page_or_command_and_shows_by_whom(tmp_path: Path) -> None:
+    (groups := tmp_path / "groups.toml").write_text(JOIN)
+    at, here = f"/chats/{GROUP}", f"/chats/{GROUP}/greeting"
+    async with (
+        operated("http://127.0.0.1:9/v1", tmp_path, groups_file=groups, bot_applicants="ask") as (running, ask),
+        Simulator(demo_world()) as qq,
+    ):
+        qq.dial(f"ws://127.0.0.1:{running.port}/", token=ONEBOT_TOKEN)
+        await qq.wait_connected()
+        page, app = await ask(at), running.app
+        for words in ("Goodbye {name}</blockquote>", "from GROUPS_FILE", "/spam|ad/", "no ads", "owners are asked"):
+            assert words in page, words
+        assert "changed by" not in page
+        page = await ask(here, change="joined", do="words", words="Hi {name}")
+        assert "Hi {name}</blockquote>" in page
+        (done,) = await app.journal.books.audit(latest=1) or ()
+        assert (done.action, done.object, bool(done.login)) == ("welcome", str(GROUP), True)
+        assert f"changed by {done.login}, " in page
+        assert await app.store.commit(replace(done, login="failed", outcome="not now"))
+        assert f"changed by {done.login}, " in await ask(at)
+        assert app.greetings.words(GROUP, "joined") == "Hi {name}"
+        page = await ask(here, change="left", do="off")
+        assert (app.greetings.words(GROUP, "left"), page.count("Nothing is said.")) == ("", 1)
+        assert page.count("set by command or here") == 2
+        page = await ask(here, change="left", do="usual")
+        assert (app.greetings.words(GROUP, "left"), "Goodbye {name}</blockquote>" in page) == ("Goodbye {name}", True)
+        before = len(qq.sent)
+        await qq.say("@bot /welcome run", user_id=20001)
+        await qq.wait_sent(before + 1)
+        page = await ask(at)
+        assert ("The persona finds the words" in page, "changed by 20001, " in page) == (True, True)
+        # A bot of a cluster has the settings of its own accounts in memory; the page shows any.
+        assert await app.store.commit(PlaceSet(ELSEWHERE, "farewell", "set by another worker"))
+        assert "set by another worker" in await ask(f"/chats/{ELSEWHERE}")
 
 
 Asking = Callable[..., Awaitable[str]]

@@ -13,11 +13,14 @@ from adapters.console.http import PageOrigin, cookie_name
 from bot.core.calendar_days import midnight
 from bot.core.console_views import (
     AccountState,
+    ApplicantRule,
     Chat,
     ChatLine,
     CostSum,
     Fact,
     Finding,
+    GreetingState,
+    LastFiring,
     ModelState,
     OutboxState,
     PersonaState,
@@ -32,7 +35,7 @@ from bot.core.console_views import (
 from bot.core.conversation import Conversation
 from bot.core.query_results import UsageSum
 from bot.core.trial_group import TrialLine, TrialOptions
-from tests.adapters.console.samples import NOW, silent, trace
+from tests.adapters.console.samples import ELSEWHERE, NOW, job, silent, trace
 from tests.adapters.console.trials import CEILING
 from tests.adapters.console.visiting import Place
 from tests.fakes import GROUP
@@ -65,7 +68,7 @@ TOOL = ToolState(
 )
 SEARCHED = f"/turns?where={quote(WORDS)}&tool={quote(WORDS)}"
 SUMS = "/cost?by=model", "/cost?by=person", "/cost?by=tool"
-MORE = "/try?new=1", "/turns?asker=1", SEARCHED, *SUMS, "/persona/text?key=k"
+MORE = "/try?new=1", "/turns?asker=1", "/jobs?after=1.5-2", SEARCHED, *SUMS, "/persona/text?key=k"
 GONE = "/turns/", "/silent/", "/try/", "/tools/", "/persona/", "/static/"
 """Where pages begin that are there for something: a turn, a tool."""
 
@@ -115,6 +118,17 @@ def fill(place: Place) -> None:
     journal.talks.append(
         Chat(where=GROUP, group=WORDS, lines=lines, summary=WORDS, facts=(Fact(5, WORDS, "person", NOW),), next=3)
     )
+    place.jobs = [
+        job(1, WORDS, name=WORDS, rule=WORDS, last=LastFiring(at=NOW, outcome="unknown", text=WORDS)),
+        job(2, WORDS, kind="run", state="missed", missed=1, last=LastFiring(at=NOW, outcome="failed", turn_id="t1")),
+        job(3, WORDS, kind=WORDS, state=WORDS, where=ELSEWHERE),
+    ]
+    place.page_size = 2
+    place.greetings = {
+        "joined": GreetingState(change="joined", words=WORDS, source="set", at=NOW, by=WORDS),
+        "left": GreetingState(change="left", words="run", source="file"),
+    }
+    place.applicants = (ApplicantRule(WORDS, accepts=True), ApplicantRule(WORDS, accepts=False, reason=WORDS))
     journal.uses.append(ToolUse("weather", 5, 2, WORDS, 0.5))
     cost = UsageSum(2, 2400, 1800, 100, 3.0)
     journal.sums |= {

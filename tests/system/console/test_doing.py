@@ -32,7 +32,7 @@ from bot.core.console_views import (
 from bot.core.conversation import Conversation
 from bot.core.memories import MemoryKept, StoredFact
 from bot.core.query_results import UsageSum
-from tests.adapters.console.samples import NOW
+from tests.adapters.console.samples import ELSEWHERE, NOW, job
 from tests.adapters.console.test_totp import SECRET, code
 from tests.adapters.console.visiting import TOKEN, Place, visiting
 from tests.e2e.town import GROUP as TOWN_GROUP
@@ -366,3 +366,31 @@ async def test_without_script_one_logs_in_allows_a_call_and_has_a_chat_forgotten
         assert (await told(page)).startswith("Erased: ")
     assert at.stage.done == ["sda is wiped"]
     assert await at.stage.service.app.journal.shown.chats(0) == ChatRows((), None)
+
+
+async def test_a_job_is_cancelled_and_a_greeting_changed_with_clicks_and_the_enter_key(page: Any, own: Place) -> None:
+    own.jobs = [job(7, "drink water"), job(8, "tidy up", where=ELSEWHERE)]
+    await page.goto(f"http://{own.host}/")
+    await click(page, "Scheduled", role="link")
+    await click(page, "Cancel J8")
+    assert await told(page) == "Cancelled."
+    assert [one.number for one in own.jobs] == [7]
+    await click(page, f"group {GROUP.session_id}", role="link")
+    joined, left = (page.locator(f"#words-{change}") for change in ("joined", "left"))
+    await joined.fill("Hi {name}")
+    await press(page, "Enter")
+    assert await told(page) == "Changed."
+    assert await page.locator("#greetings blockquote").all_text_contents() == ["Hi {name}"]
+    assert await joined.input_value() == "Hi {name}"
+    async with page.expect_navigation():
+        await page.get_by_role("button", name="Say nothing", exact=True).nth(1).click()
+    assert (own.greetings["joined"].words, own.greetings["left"].words) == ("Hi {name}", "off")
+    await left.fill(" ")
+    async with page.expect_navigation():
+        await page.get_by_role("button", name="Use these words", exact=True).nth(1).click()
+    assert "Write some words" in await told(page)
+    assert done(own)[-3:] == [
+        ("cancel", str(ELSEWHERE), "J8"),
+        ("welcome", str(GROUP), "ok"),
+        ("farewell", str(GROUP), "ok"),
+    ]
