@@ -28,6 +28,7 @@ from adapters.storage.queries.conversations import (
 from adapters.storage.queries.jobs import claimed, due, fate, latest_number, next_wake, said_as
 from adapters.storage.queries.jobs import listed as listed_jobs
 from adapters.storage.queries.memories import MOST_SHELVES, listed, recall, shelves
+from adapters.storage.queries.scheduled import count_jobs, scheduled
 from adapters.storage.queries.sums import (
     costs,
     day,
@@ -37,15 +38,7 @@ from adapters.storage.queries.sums import (
     taken,
     tool_uses,
 )
-from adapters.storage.queries.turns import (
-    count_jobs,
-    latest_payers,
-    rows,
-    scheduled,
-    silence,
-    story,
-    trace,
-)
+from adapters.storage.queries.turns import latest_payers, rows, silence, story, trace
 from adapters.storage.rows import EVERYWHERE, shelf_of, shelves_of
 from adapters.storage.writer import Writer
 from bot.core.console_views import CostSum, TurnQuery, TurnRows

@@ -10,7 +10,7 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.queries import turns as module
 from adapters.storage.queries.conversations import audited, settings_of
-from adapters.storage.queries.turns import count_jobs, scheduled
+from adapters.storage.queries.scheduled import count_jobs, scheduled
 from bot.core.console_views import FIRST_JOB
 from bot.core.conversation import Conversation
 from bot.core.jobs import JobChanged, JobKind, JobState
