@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from adapters.broker.partitions import ClusterPartition, partition_of
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
-from adapters.storage.queries import turns as module
+from adapters.storage.queries import scheduled as module
 from adapters.storage.queries.conversations import audited, settings_of
 from adapters.storage.queries.scheduled import count_jobs, scheduled
 from bot.core.console_views import FIRST_JOB
