@@ -112,6 +112,7 @@ COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
         "kind",
         "outcome",
     ),
+    "links": ("Links on the sites of BOT_LINKS_SITES, by what became of them.", "outcome"),
     "steps": ("Steps: model requests of runs that were answered.",),
     "tool_calls": ("Tool calls that have their result.", "tool", "outcome"),
     "tool_error": ("Tool calls that failed, by their stable code.", "tool", "code"),
@@ -185,6 +186,7 @@ class Metrics:
         self._events = counts["events"]
         self._sends = counts["sends"]
         self._jobs = counts["jobs"]
+        self._links = counts["links"]
         self._stalls = counts["stalls"].labels()
         self._queue = times["queue"].labels()
         self._first_token = times["first_token"].labels()
@@ -292,6 +294,10 @@ class Metrics:
     def fired(self, kind: str, outcome: str) -> None:
         """A job of this kind was said, or missed."""
         self._jobs.labels(kind, outcome).inc()
+
+    def linked(self, outcome: str) -> None:
+        """A link on a listed site was summed up unasked, or why not."""
+        self._links.labels(outcome).inc()
 
     def _start(self, since: dict[Key, float], key: Key) -> None:
         if len(since) >= MAX_OPEN:
