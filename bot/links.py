@@ -358,8 +358,10 @@ class LinkSummaries:
             return _Told(Outcome.ELSEWHERE)
         language = self._language(message)
         request = summary_request(document, language)
-        if pending.ended or request is None:
-            return _Told(pending.ended or Outcome.NOTHING)
+        if request is None:
+            return _Told(Outcome.NOTHING)
+        if why := pending.ended or self._restraint(message):
+            return _Told(why)
         try:
             answer = await self._errands.ask(request, where=where, within=ASK_WITHIN)
         except (ModelError, TimeoutError) as error:
@@ -398,18 +400,19 @@ class LinkSummaries:
 
     def _against(self, message: MessageReceived, url: str) -> Outcome | None:
         """Why this link is not summed up now."""
-        where = message.conversation
         text = " ".join(one.text for one in message.segments if isinstance(one, Text))
-        if not self._switch.is_on(where):
-            return Outcome.OFF
         if OPT_OUT.search(text):
             return Outcome.OPTED_OUT
-        if not self._listens_to(message):
-            return Outcome.ROBOT
-        return self._restraint(message) or self._spent(where, url)
+        return self._restraint(message) or self._spent(message.conversation, url)
 
     def _restraint(self, message: MessageReceived, said: str = "") -> Outcome | None:
-        if not self._may_begin(message.conversation):
+        """Why nothing, or this, is said about the message there now."""
+        where = message.conversation
+        if not self._switch.is_on(where):
+            return Outcome.OFF
+        if not self._listens_to(message):
+            return Outcome.ROBOT
+        if not self._may_begin(where):
             return Outcome.SILENT
         is_blocked = self._words is not None and self._words.blocks_answer(said)
         return Outcome.WORDS if is_blocked or self._stops((message,)) else None

@@ -33,12 +33,15 @@ def urls_in(text: str) -> Iterator[str]:
 
 
 def links_in(segments: Iterable[Segment]) -> Iterator[str]:
-    """Each URL that a message posts, in its text or as a card, as the nearest spelling."""
+    """Each URL that a message posts, in its text or as a card. Chinese characters right behind it
+    belong to it only behind a slash or an equals sign.
+    """
     for segment in segments:
         match segment:
             case Text(text=text) | Markdown(content=text) | Card(url=text) | Link(url=text):
                 for found in URL.finditer(text):
-                    yield spellings(text, found)[0]
+                    near, *whole = spellings(text, found)
+                    yield whole[0] if whole and near.endswith(("/", "=")) else near
             case _:
                 pass
 
