@@ -323,15 +323,21 @@ class LinkSummaries:
     def _begin(self, message: MessageReceived, url: str) -> None:
         group = message.conversation.session_id
         why = self._against(message, url)
-        if why is None and group in self._pending:
+        if why is None and (other := self._pending.get(group)) is not None and not other.ended:
             why = Outcome.PAUSE
         if why is None:
             self._pending[group] = pending = _Pending(message, url)
             if self._errands.start(self._sum_up(pending), "summing up a link"):
                 return
-            del self._pending[group]
+            self._drop(pending)
             why = Outcome.FAILED
         self._tell(message, _Told(why))
+
+    def _drop(self, pending: _Pending) -> None:
+        """One that has ended may have been replaced."""
+        group = pending.message.conversation.session_id
+        if self._pending.get(group) is pending:
+            del self._pending[group]
 
     # --- a summary --------------------------------------------------------------------------------
 
@@ -339,7 +345,7 @@ class LinkSummaries:
         try:
             told = await self._attempt(pending)
         finally:
-            del self._pending[pending.message.conversation.session_id]
+            self._drop(pending)
         self._tell(pending.message, told)
 
     async def _attempt(self, pending: _Pending) -> _Told:

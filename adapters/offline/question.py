@@ -24,7 +24,7 @@ NAMED = re.compile(r"\[[^\[\]\n]{1,60}\]")
 """A placeholder in the prompt's own language: `[图片 i7]`."""
 HANDLE = re.compile(r"\[[^\[\]\n]{1,20} ([ifav]\d{1,6})\b[^\[\]\n]*\]")
 TODAY = re.compile(r"^\[[^\[\]\n]{1,20}\] (\d{4}-\d{2}-\d{2}) ", re.MULTILINE)
-LINKS = re.compile(r"^\[(?:涉及的链接|Links meant)\] (\S+)", re.MULTILINE)
+LINKS = re.compile(r"^\[(?:涉及的链接|Links meant)\] ((?:http|www)\S+)", re.MULTILINE)
 ERROR = re.compile(r"error\b", re.IGNORECASE)
 CODE = re.compile(r"\[([A-Z][A-Z_]+)\]\s*$")
 OF_RESULTS = "(pictures from the results of: "  # the beginning of a message with images from tools

@@ -291,6 +291,18 @@ async def test_others_questions_and_uncalled_turns_do_not_end_it() -> None:
         assert await there.settle() == ["said"]
 
 
+async def test_one_that_has_ended_leaves_room_for_the_next() -> None:
+    async with links(words("二")) as there:
+        there.post("x", user=5)
+        there.summaries.note(said("那个呢", user=5), Wake("mention"))
+        there.post("y", user=6)
+        assert there.summaries.askers(GROUP) == {6}
+        there.post("z", user=7)
+        assert await there.settle() == ["pause", "asked", "said"]
+        assert there.read == ["https://a.example/y"]
+        assert there.summaries.askers(GROUP) == frozenset()
+
+
 async def test_only_what_nobody_addressed_to_the_bot_begins_one() -> None:
     async with links() as there:
         message = said("https://a.example/x", at=False)

@@ -331,7 +331,7 @@ def test_a_link_is_read() -> None:
 )
 def test_a_link_that_a_question_quotes_is_read_if_it_is_asked_about(asked: str, url: str) -> None:
     talk = Talk(
-        f"[提问 14:00]\n小明#1: [引用 阿澈#2 的「看」] {asked}\n[涉及的链接] https://a.example/1 https://b.example/",
+        f"[提问 14:00]\n小明#1: [引用 阿澈#2 的「看」] {asked}\n[涉及的链接] https://a.example/1 https://b.example/\n[涉及的链接] 如果是问",
         tools=WEB,
     )
     calls = talk.think().calls
