@@ -92,7 +92,7 @@ def _sum_up(asked: str, _language: Language) -> str:
     """The first sentences of a page, which follow its title."""
     prose = [line.strip() for line in asked.splitlines()[1:] if not line.strip().startswith("#")]
     sentences = (one.strip() for line in prose for one in SENTENCE.findall(line))
-    return "\n".join([one[:MAX_WORDS] for one in sentences if one][:3]) or "NONE"
+    return "\n".join([one[: 2 * MAX_WORDS] for one in sentences if one][:3]) or "NONE"
 
 
 ERRANDS: Final[Mapping[str, tuple[Callable[[str, Language], str], Language]]] = {

@@ -330,10 +330,8 @@ def test_a_link_is_read() -> None:
     [("这个讲了什么", "https://a.example/1"), ("what is this about", "https://a.example/1"), ("你好", "")],
 )
 def test_a_link_that_a_question_quotes_is_read_if_it_is_asked_about(asked: str, url: str) -> None:
-    talk = Talk(
-        f"[提问 14:00]\n小明#1: [引用 阿澈#2 的「看」] {asked}\n[涉及的链接] https://a.example/1 https://b.example/\n[涉及的链接] 如果是问",
-        tools=WEB,
-    )
+    shown = "[涉及的链接] https://a.example/1 https://b.example/\n[涉及的链接] 如果是问"
+    talk = Talk(f"[提问 14:00]\n小明#1: [引用 阿澈#2 的「看」] {asked}\n{shown}", tools=WEB)
     calls = talk.think().calls
     assert [call.arguments["url"] for call in calls] == ([url] if url else [])
 
