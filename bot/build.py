@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from aiohttp import ClientSession
 
@@ -77,7 +77,7 @@ from bot.chat.startup import Recoverer
 from bot.chat.steering import Steering
 from bot.chat.stop_handler import StopHandler
 from bot.chat.suspended import SuspendedTurns
-from bot.chat.tasks import Resume, Work, due_of, person_of
+from bot.chat.tasks import Facts, Resume, Work, due_of, person_of
 from bot.chat.turn import Turns
 from bot.chat.turn_journal import TurnJournal
 from bot.chat.unconfirmed import UnconfirmedChecker
@@ -100,11 +100,13 @@ from bot.commands.why import why_command
 from bot.configured_tools import (
     build_ports,
     build_toolset,
-    has_web,
+    can_read_pages,
     search_account,
     search_hosts,
 )
+from bot.core.command import Command
 from bot.core.conversation import Conversation
+from bot.core.documents import Document
 from bot.core.events import MessageReceived
 from bot.core.group_admin import Chair
 from bot.core.language import Language
@@ -148,7 +150,7 @@ from bot.outbox.owner_alerts import Owner, RunFailureAlerts, StartupAlerts
 from bot.outbox.sender import Sender
 from bot.outbox.sends import SendJournal
 from bot.outbox.shadow import Shadow
-from bot.policy.wake import Rules
+from bot.policy.wake import Rules, Verdict
 from bot.prompt.stored_rounds import tell_round
 from bot.quiet.commands import quiet_commands
 from bot.quiet.quiet_hours import QUIET, QuietHours
@@ -159,7 +161,7 @@ from bot.runtime.observers import LogObserver, Observers
 from bot.runtime.reloading import Reload
 from bot.runtime.tool_discovery import Discovered
 from bot.runtime.version import user_agent
-from bot.settings_store import PERSONA, SettingsStore
+from bot.settings_store import PERSONA, AnySetting, SettingsStore
 from bot.subagents import SubagentRegistry
 from bot.welcome import FAREWELL, WELCOME, Greetings, Templates, greeting_commands
 from config.settings import Settings
@@ -171,11 +173,16 @@ from frostagent.models.openai.transcription import Transcription
 from frostagent.text.masking import Mask
 from frostagent.types.messages import Message, ModelRequest
 from frostagent.types.ports import Approver, Clock, Ids, Observer, ShadowMode
+from frostagent.types.runs import Terms
 from frostagent.types.suspension import Decision
 from frostagent.types.traits import Rate
 from tools.get_game_version.games import Games
+from tools.read_page import read_page
 from tools.read_page.pages import Pages
 from tools.search_web.search import WebSearch
+
+if TYPE_CHECKING:  # only with BOT_LINKS
+    from bot.links import LinkSummaries, LinkSwitch
 
 CARRIED = MOST_INLINE // 4 * 3  # bytes of a file that a broker carries
 DESCRIBING = 25.0  # seconds to describe all images of a question
@@ -308,8 +315,13 @@ def build_app(
     # ---------------------------------------------------------------
 
     journaled = wrap(journal) if wrap else journal
+    kept: tuple[AnySetting, ...] = KEPT_SETTINGS
+    if settings.bot_links != "off":
+        from bot.links import LINK_SETTINGS
+
+        kept += LINK_SETTINGS
     settings_store = SettingsStore(
-        KEPT_SETTINGS,
+        kept,
         store=journaled,
         choices=books,
         clock=clock,
@@ -412,6 +424,7 @@ def build_app(
     search = build_search(settings, web=search_client, meter=meter, clock=clock)
     pages_client = page_client(settings, clock=clock)
     reader = ReaderProcess()
+    pages = Pages(web=pages_client, documents=reader, clock=clock)
     common_ports = build_ports(
         settings,
         subagents=subagents.subagents,
@@ -419,7 +432,7 @@ def build_app(
         web=web,
         games=games,
         search=search,
-        pages=Pages(web=pages_client, documents=reader, clock=clock),
+        pages=pages,
         clock=clock,
     )
     transcribe: Transcribe | None = None
@@ -702,6 +715,18 @@ def build_app(
         look=look_at_jobs,
         web=received,
     )
+    link_switch: LinkSwitch | None = None
+    if settings.bot_links != "off":
+        from bot.links import LinkSwitch
+
+        link_switch = LinkSwitch(settings_store)
+
+    def reads_links(where: Conversation, terms: Terms) -> bool:
+        if link_switch is None or not link_switch.is_on(where):
+            return False
+        usable = toolset.usable(frozenset({Pages}), terms)
+        return any(tool.name == read_page.name for tool in usable)
+
     context_builder = ContextBuilder(
         perception=perception,
         prompt_context=prompt_context,
@@ -713,7 +738,8 @@ def build_app(
         ids=ids,
         withheld=servers.withheld,
         on_demand=job_book.on_demand if settings.bot_reminders else lambda _: {},
-        cites=has_web(settings),
+        cites=settings.has_web,
+        reads_links=reads_links if link_switch is not None else None,
     )
     turns = Turns(
         engine=engine,
@@ -845,6 +871,35 @@ def build_app(
         lanes=lanes,
         clock=clock,
     )
+    links: LinkSummaries | None = None
+    link_commands: list[Command] = []
+    if link_switch is not None:
+        from bot.links import LinkSummaries, links_command
+
+        async def read_link(url: str) -> tuple[str, Document]:
+            page = await pages.read(url, run_id=f"link-{ids.trace()}")
+            return page.url, page.document
+
+        if settings.bot_links == "auto" and can_read_pages(settings, toolset):
+            links = LinkSummaries(
+                sites=settings.bot_links_sites,
+                a_day=settings.bot_links_day,
+                switch=link_switch,
+                may_begin=wake_classifier.may_begin,
+                listens_to=wake_classifier.listens_to,
+                stops=wake_classifier.stops,
+                words=words,
+                known=history.known,
+                read=read_link,
+                errands=errands,
+                settings=settings_store,
+                persona=personas.of,
+                postbox=postbox,
+                clock=clock,
+                tongue=tongue,
+                count=metrics.linked,
+            )
+        link_commands.append(links_command(link_switch, links))
     active_work = ActiveWork(
         live=live,
         turns=turns,
@@ -860,6 +915,7 @@ def build_app(
         postbox=postbox,
         approvals=approvals,
         clock=clock,
+        links=links,
     )
     mute_handler = MuteHandler(
         mutes=mutes, server_clock=server_clock, lanes=lanes, active_work=active_work
@@ -972,6 +1028,7 @@ def build_app(
                     has_fallbacks=bool(settings.llm_fallbacks),
                     looked=chime_in.looked if chime_in else None,
                     explain_job=job_book.explain,
+                    explain_link=None if links is None else links.explain,
                 ),
                 me_command(journal.memories),
                 forget_command(forgetting, speakers),
@@ -979,6 +1036,7 @@ def build_app(
                 persona_command(personas),
                 *quiet_commands(quiet_hours),
                 *greeting_commands(greetings, store.put),
+                *link_commands,
                 reminders_command(job_book),
                 model_command(models.upstreams, clock.monotonic),
                 groups_command(books, modes),
@@ -1023,10 +1081,20 @@ def build_app(
         stops=wake_classifier.stops,
         owners=rules.owners,
         is_on=settings.bot_steer,
+        reads_links=link_switch is not None,
     )
     read_along: tuple[JudgedStage, ...] = ()
     if chime_in is not None:
         read_along = (JudgedStage(chime_in.note, answers=True),)
+    posted: tuple[JudgedStage, ...] = ()
+    if links is not None:
+
+        def note_link(message: MessageReceived, verdict: Verdict, facts: Facts) -> bool:
+            if not (facts.is_missed or facts.is_earlier):
+                links.note(message, verdict)
+            return False
+
+        posted = (JudgedStage(note_link, answers=True),)
     admins_decide: tuple[Stage, ...] = ()
     if settings.tools_group and settings.bot_applicants == "ask":
         admins_decide = (Stage(join_requests.take_admin_reply, erases=True),)
@@ -1045,6 +1113,7 @@ def build_app(
         judged_stages=(
             *read_along,  # does it belong to a batch after which to chime in?
             JudgedStage(steering.take, answers=True),  # part of what is being answered?
+            *posted,  # has it a link to sum up?
             JudgedStage(question_queue.receive),  # a question, overheard, or ignored
         ),
     )

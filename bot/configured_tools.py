@@ -22,6 +22,7 @@ from frostagent.engine.toolset import Toolset
 from frostagent.text.masking import Mask
 from frostagent.types.ports import Clock, Media, Speaker, Subagents
 from frostagent.types.tools import Tool
+from frostagent.types.traits import Permission
 from tools import _group
 from tools.get_game_version.games import Games
 from tools.get_weather.requests import WeatherKeys
@@ -111,18 +112,22 @@ def lacking_tools(settings: Settings) -> dict[str, Bilingual]:
     lacks: dict[str, Bilingual] = {}
     if (lack := account.lacks) is not None:
         lacks[search_web.name] = lack
-    if not has_web(settings):
+    if not settings.has_web:
         lacks[read_page.name] = UNSET.fill()
     elif not all(map(find_spec, READERS)):
         lacks[read_page.name] = NOT_INSTALLED.fill()
     return lacks
 
 
-def has_web(settings: Settings) -> bool:
-    """Whether the settings turn on searching, or reading alone."""
-    return bool(settings.search_url or settings.search_key.get_secret_value()) or (
-        settings.search_kind == "none"
-    )
+def can_read_pages(settings: Settings, toolset: Toolset) -> bool:
+    """Whether the bot may read pages that no model asked for; if not, why is logged."""
+    tool = toolset.get(read_page.name)
+    why: str = lacking_tools(settings).get(read_page.name, "")
+    if not why and (tool is None or toolset.permission_of(tool) is not Permission.ALLOW):
+        why = "is in TOOLS_DENY or TOOLS_APPROVE"
+    if why:
+        logger.warning("no link is summed up unasked (BOT_LINKS=auto): read_page %s", why)
+    return not why
 
 
 def _as_set_up(tool: Tool, lacks: Mapping[str, Bilingual]) -> Tool:

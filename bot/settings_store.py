@@ -167,8 +167,11 @@ class SettingsStore:
 
     def put(self, setting: PlaceSetting[V], where: Conversation, value: V | None) -> None:
         """Like `set`, without waiting: it is written before all later entries."""
+        text = "" if value is None else setting.write(value)
         self._keep(setting, where, value)
-        self._store.put(_entry(setting, where, "" if value is None else setting.write(value)))
+        self._store.put(_entry(setting, where, text))
+        if setting.is_shared:
+            self._announcer.tell(PlaceChanged(where, setting.name, text))
 
     async def update(
         self, setting: TableSetting[K, V], key: K, change: Callable[[V | None], V | None]

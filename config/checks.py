@@ -57,6 +57,8 @@ def cross_check(
         yield from _check_onebot(settings)
     if service and wrong.isdisjoint({"BOT_OWNERS", "BOT_NEW_GROUP"}):
         yield from _check_owners(settings)
+    if wrong.isdisjoint({"BOT_LINKS", "BOT_LINKS_SITES"}):
+        yield from _check_links(settings, service=service and not _is_gateway(settings))
     yield from _check_persona(settings)
     yield from _check_media(settings)
     yield from _check_folder("TOOLS_DIR", settings.tools_dir, "docs/tools.md")
@@ -233,6 +235,34 @@ def _check_owners(settings: Settings) -> Iterator[Problem]:
             Bilingual(
                 "Set your own QQ number, or BOT_NEW_GROUP=live",
                 "设成你自己的 QQ 号，或者 BOT_NEW_GROUP=live",
+            ),
+        )
+
+
+def _check_links(settings: Settings, *, service: bool) -> Iterator[Problem]:
+    """The chat in the terminal has a web of its own."""
+    if settings.bot_links == "auto" and not settings.bot_links_sites:
+        yield Problem(
+            "BOT_LINKS_SITES",
+            Bilingual(
+                "is empty, but BOT_LINKS=auto sums up only links to its sites",
+                "是空的，但 BOT_LINKS=auto 只概括其中网站的链接",
+            ),
+            Bilingual(
+                "List hosts, e.g. bilibili.com,github.com, or set BOT_LINKS=ask",
+                "写上域名，比如 bilibili.com,github.com，或者设 BOT_LINKS=ask",
+            ),
+        )
+    if settings.bot_links != "off" and service and not settings.has_web:
+        yield Problem(
+            "BOT_LINKS",
+            Bilingual(
+                f"is {settings.bot_links}, but reading pages is off",
+                f"是 {settings.bot_links}，但没有打开读网页",
+            ),
+            Bilingual(
+                "Set SEARCH_KEY or SEARCH_URL, or SEARCH_KIND=none to read without searching",
+                "设 SEARCH_KEY 或 SEARCH_URL，只读网页不搜索时设 SEARCH_KIND=none",
             ),
         )
 

@@ -23,6 +23,7 @@ from config.described import (
     DOLLARS,
     FOLDER,
     GROUPS,
+    LINKS,
     MESSAGES,
     QUESTIONS,
     REPLIES,
@@ -74,6 +75,7 @@ LogFormat = Literal["console", "json"]
 BotRole = Literal["all", "gateway", "worker"]
 ApplicantMode = Literal["none", "ask"]
 PokeMode = Literal["line", "model", "off"]
+LinkMode = Literal["off", "ask", "auto"]
 Level = Annotated[
     LogLevel, BeforeValidator(values.OneOf("DEBUG", "INFO", "WARNING", "ERROR", warn="WARNING"))
 ]
@@ -919,6 +921,36 @@ class Settings(BaseSettings):
             see="web.md",
         ),
     ] = 0.0
+    bot_links: Annotated[
+        LinkMode,
+        BeforeValidator(values.OneOf(*get_args(LinkMode))),
+        About(
+            "Links of members: `ask` sums up a quoted one if asked; `auto` also those to "
+            "`BOT_LINKS_SITES`, unasked.",
+            "群友发的链接：`ask` 为引用它提问时概括，`auto` 还主动概括 `BOT_LINKS_SITES` 里的。",
+            see="web.md",
+        ),
+    ] = "off"
+    bot_links_sites: Annotated[
+        Names,
+        BeforeValidator(values.sites),
+        About(
+            "With `BOT_LINKS=auto`: hosts whose links are summed up unasked, with subdomains.",
+            "`BOT_LINKS=auto` 时主动概括哪些网站的链接，含子域名。",
+            example="bilibili.com,b23.tv,github.com",
+            see="web.md",
+        ),
+    ] = ()
+    bot_links_day: Annotated[
+        int,
+        BeforeValidator(values.Whole(1, 10_000)),
+        About(
+            "With `BOT_LINKS=auto`: links summed up unasked in a day, in all groups together.",
+            "`BOT_LINKS=auto` 时一天最多主动概括多少个链接，所有群合计。",
+            unit=LINKS,
+            see="web.md",
+        ),
+    ] = 100
 
     media_dir: Annotated[
         FilePath,
@@ -1116,6 +1148,12 @@ class Settings(BaseSettings):
     def has_broker(self) -> bool:
         """Whether sockets and journal may be in different processes."""
         return bool(self.broker_url.get_secret_value())
+
+    @property
+    def has_web(self) -> bool:
+        """Whether searching, or reading pages alone, is turned on."""
+        is_searching = bool(self.search_url or self.search_key.get_secret_value())
+        return is_searching or self.search_kind == "none"
 
     @property
     def main_model(self) -> Endpoint:

@@ -264,6 +264,21 @@ def mirrors(value: object) -> dict[str, str]:
     return {host.lower(): url.rstrip("/") for host, url in found.items()}
 
 
+def sites(value: object) -> tuple[str, ...]:
+    """The hosts of a list, in lower case and without `www.`."""
+    found = [to_half_width(name).lower().removeprefix("www.") for name in names(value)]
+    for site in found:
+        if not (HOST.fullmatch(site) and "." in site):
+            raise Wrong(
+                Bilingual(f"{shown(site)} is not a host", f"{shown(site)} 不是域名"),
+                Bilingual(
+                    "Write only hosts, e.g. bilibili.com,github.com",
+                    "只写域名，比如 bilibili.com,github.com",
+                ),
+            )
+    return tuple(dict.fromkeys(found))
+
+
 def audiences(value: object) -> dict[str, str]:
     """A JSON object of tool -> audience, as in {"get_weather": "group_admin"}."""
     mend = Bilingual(

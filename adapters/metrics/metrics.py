@@ -117,6 +117,7 @@ COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
         "step",
     ),
     "greetings": ("Messages about people who joined or left a group.", "change"),
+    "links": ("Links on the sites of BOT_LINKS_SITES, by what became of them.", "outcome"),
     "steps": ("Steps: model requests of runs that were answered.",),
     "tool_calls": ("Tool calls that have their result.", "tool", "outcome"),
     "tool_error": ("Tool calls that failed, by their stable code.", "tool", "code"),
@@ -192,6 +193,7 @@ class Metrics:
         self._jobs = counts["jobs"]
         self._chime_ins = counts["chime_ins"]
         self._greetings = counts["greetings"]
+        self._links = counts["links"]
         self._stalls = counts["stalls"].labels()
         self._queue = times["queue"].labels()
         self._first_token = times["first_token"].labels()
@@ -307,6 +309,10 @@ class Metrics:
     def greeted(self, change: str) -> None:
         """A message was sent about people who `joined` or `left`."""
         self._greetings.labels(change).inc()
+
+    def linked(self, outcome: str) -> None:
+        """A link on a listed site was summed up unasked, or why not."""
+        self._links.labels(outcome).inc()
 
     def _start(self, since: dict[Key, float], key: Key) -> None:
         if len(since) >= MAX_OPEN:

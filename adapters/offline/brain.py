@@ -26,6 +26,7 @@ from adapters.offline.intents import (
     Tale,
     Thanks,
     WeatherIntent,
+    asks_what_it_says,
     find_link,
     find_search,
     recognise,
@@ -116,7 +117,10 @@ class _Mind:
         return self.question.language
 
     def answer(self) -> Thought:
-        if url := find_link(self.question.text):
+        url = find_link(self.question.text)
+        if not url and self.question.link and asks_what_it_says(self.question.text):
+            url = self.question.link
+        if url:
             if "subscribe" in self.tools and wants_feed(self.question.text):
                 return self.subscribe(url)
             if "read_page" in self.tools:

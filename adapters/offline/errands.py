@@ -26,6 +26,7 @@ CLOSED: Final = re.compile(
     r"|sad|died|broke up|shut up|never ?mind|solved|fixed it|thanks|good night",
     re.IGNORECASE,
 )
+SENTENCE: Final = re.compile(r"[^。！？]+[。！？]?")
 AT: Final = re.compile(r"@\S")
 MAX_WORDS: Final = 60  # characters of a person's last message
 MAX_PEOPLE: Final = 6
@@ -87,6 +88,13 @@ def _judge(asked: str, _language: Language) -> str:
     return f'{{"number": {number}, "reason": "demo"}}'
 
 
+def _sum_up(asked: str, _language: Language) -> str:
+    """The first sentences of a page, which follow its title."""
+    prose = [line.strip() for line in asked.splitlines()[1:] if not line.strip().startswith("#")]
+    sentences = (one.strip() for line in prose for one in SENTENCE.findall(line))
+    return "\n".join([one[: 2 * MAX_WORDS] for one in sentences if one][:3]) or "NONE"
+
+
 ERRANDS: Final[Mapping[str, tuple[Callable[[str, Language], str], Language]]] = {
     "[省流]": (_recap, "zh"),
     "[Recap]": (_recap, "en"),
@@ -94,6 +102,8 @@ ERRANDS: Final[Mapping[str, tuple[Callable[[str, Language], str], Language]]] = 
     "[Poke]": (_poked, "en"),
     "[插话]": (_judge, "zh"),
     "[Chime in]": (_judge, "en"),
+    "[概括网页]": (_sum_up, "zh"),
+    "[Sum up a page]": (_sum_up, "en"),
     "[招呼]": (_greet, "zh"),
     "[Greeting]": (_greet, "en"),
 }

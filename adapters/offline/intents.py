@@ -163,6 +163,9 @@ SEARCHED = re.compile(
 )
 
 
+WHAT = re.compile(
+    r"讲|说|写|什么|内容|总结|概括|\bwhat\b|\babout\b|\bsummar|\bsays?\b", re.IGNORECASE
+)
 FOLLOWED = re.compile(r"订阅|\bsubscribe\b|\bfollow\b", re.IGNORECASE)
 
 
@@ -170,6 +173,11 @@ def find_link(text: str) -> str:
     """The first URL in the text; empty if there is none."""
     found = LINK.search(text)
     return found[0].rstrip(".,;:!?)]}'\"") if found else ""
+
+
+def asks_what_it_says(text: str) -> bool:
+    """Whether a question is what a page says."""
+    return WHAT.search(text[:MAX_QUESTION]) is not None
 
 
 def wants_feed(text: str) -> bool:

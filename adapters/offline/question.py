@@ -24,6 +24,7 @@ NAMED = re.compile(r"\[[^\[\]\n]{1,60}\]")
 """A placeholder in the prompt's own language: `[图片 i7]`."""
 HANDLE = re.compile(r"\[[^\[\]\n]{1,20} ([ifav]\d{1,6})\b[^\[\]\n]*\]")
 TODAY = re.compile(r"^\[[^\[\]\n]{1,20}\] (\d{4}-\d{2}-\d{2}) ", re.MULTILINE)
+LINKS = re.compile(r"^\[(?:涉及的链接|Links meant)\] ((?:http|www)\S+)", re.MULTILINE)
 ERROR = re.compile(r"error\b", re.IGNORECASE)
 CODE = re.compile(r"\[([A-Z][A-Z_]+)\]\s*$")
 OF_RESULTS = "(pictures from the results of: "  # the beginning of a message with images from tools
@@ -36,7 +37,8 @@ class DemoQuestion:
     """The question's text without mentions; empty if there is none. `handle` is the short name of
     the latest attachment around it, as in `[图片 i7]`; empty if there is none. `pictures` are the
     sizes in pixels (width, height; 0 if unknown) of the images shown with the question and by tools
-    since. `today` is the date in the prompt, as 2026-03-14; empty if there is none.
+    since. `today` is the date in the prompt, as 2026-03-14; empty if there is none. `link` is a URL
+    that the question may be about, or empty.
     """
 
     text: str
@@ -44,6 +46,7 @@ class DemoQuestion:
     handle: str = ""
     pictures: tuple[tuple[int, int], ...] = ()
     today: str = ""
+    link: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,8 @@ def read_question(messages: Sequence[Json]) -> DemoQuestion:
     pictures = tuple(size for one in messages[max(at, 0) :] for size in _pictures(one))
     days = TODAY.findall(whole)
     handle = handles[-1] if handles else ""
-    return DemoQuestion(asked, language, handle, pictures, days[-1] if days else "")
+    today, links = days[-1] if days else "", LINKS.findall(whole)
+    return DemoQuestion(asked, language, handle, pictures, today, links[-1] if links else "")
 
 
 def _asks(message: Json) -> bool:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable
 from functools import partial
 from operator import is_
+from typing import TYPE_CHECKING
 
 from bot.approvals.tool_calls import ToolApprovals
 from bot.chat.active_turn import ActiveTurn, ActiveTurns
@@ -30,6 +31,9 @@ from bot.outbox.shadow import Shadow
 from bot.policy.fallback_replies import in_question_language, is_quoted
 from bot.policy.wake import Observe
 from frostagent.types.ports import Clock
+
+if TYPE_CHECKING:  # only with BOT_LINKS
+    from bot.links import LinkSummaries
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +62,9 @@ class ActiveWork:
         postbox: Postbox,
         approvals: ToolApprovals,
         clock: Clock,
+        links: LinkSummaries | None = None,
     ) -> None:
+        self._links = links
         self._live = live
         self._turns = turns
         self._suspensions = suspensions
@@ -83,6 +89,7 @@ class ActiveWork:
                 *self._suspensions.askers(where),
                 *(turn.asker for turn in self._live.ended(where) if turn.turn_id in unsent),
                 *(task.message.sender.user_id for task in self._before_their_turns(where)),
+                *(self._links.askers(where) if self._links is not None else ()),
             ]
         )
 
@@ -90,6 +97,8 @@ class ActiveWork:
         """Cancel the selected work as `CONSEQUENCES` says; returns how many pieces ended."""
         then = CONSEQUENCES[reason]
         ended = self._cancel_suspended(selector, then)
+        if self._links is not None and selector.turn_id is None:
+            ended += self._links.cancel(selector.selects)
         if then.cuts:
             self._deferred.revise(lambda task: self._rest_of(task, selector, then))
         if then.redacts and selector.where is not None and selector.message_id is not None:

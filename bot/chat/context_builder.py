@@ -23,7 +23,7 @@ from bot.core.journal import AttachmentNamed, OpenTurn
 from bot.core.language import Language
 from bot.core.segments import Forward, Mention, Segment
 from bot.core.task_context import current_run, early_payer
-from bot.core.urls import KnownUrls
+from bot.core.urls import KnownUrls, links_in
 from bot.memory.history import History
 from bot.memory.personas import Cast, Persona, Personas
 from bot.memory.remembering import NOTHING_RECALLED, Recalled, Remembering
@@ -36,13 +36,14 @@ from bot.policy.permissions import acts_as_owner, asker_of, highest_authority
 from bot.policy.silence import keeps_silent
 from bot.policy.wake import CALLED, Wake
 from bot.prompt.answer_cleanup import clean_message
-from bot.prompt.citations import cite
+from bot.prompt.citations import READ, cite
 from bot.prompt.compose import (
     NO_TALK,
     Forwarded,
     OverheardTalk,
     Question,
     addition_line,
+    links_in_question,
     missing_words,
     now_facts,
     now_line,
@@ -356,11 +357,14 @@ class ContextBuilder:
         withheld: Callable[[Conversation], frozenset[str]] = lambda _: frozenset(),
         on_demand: Callable[[Question], Mapping[type, object]] = lambda _: {},
         cites: bool = False,
+        reads_links: Callable[[Conversation, Terms], bool] | None = None,
     ) -> None:
         """`on_demand` are the ports of tools that only some questions want. If it `cites`, urls in
-        answers are checked.
+        answers are checked. `reads_links` says whether the model is to read the links that a
+        question is about; None if BOT_LINKS is off.
         """
         self._cites = cites
+        self._reads_links = reads_links
         self._perception = perception
         self._prompt_context = prompt_context
         self._history = prompt_context.history
@@ -398,6 +402,9 @@ class ContextBuilder:
             question, is_retry=retry is not None
         )
         who = self._personas.of(where)
+        rung = self._turn_budget.spending.rung(where, payer)
+        if self._reads_links is not None:
+            question = self._with_links(question, who, rung)
         told = (
             partial(str, retry.user.text) if retry else partial(words_of, question, talk, who.names)
         )
@@ -426,9 +433,20 @@ class ContextBuilder:
             wake=wake,
             who=who,
             window=window,
-            rung=self._turn_budget.spending.rung(where, payer),
+            rung=rung,
             recalled=recalled.lines,
         )
+
+    def _with_links(self, question: Question, who: Persona, rung: LimitLevel) -> Question:
+        """The question with the links that it may be about, if the model can read them."""
+        where, links = question.message.conversation, links_in_question(question)
+        can_read = (
+            bool(links)
+            and rung < LimitLevel.BARE
+            and self._reads_links is not None
+            and self._reads_links(where, self._terms(where, who))
+        )
+        return replace(question, links=links) if can_read else question
 
     def go_on(self, turn_id: str, waiting: SuspendedTurn) -> Turn:
         """A suspended turn with its former authority at most, and its usage and words so far; the
@@ -447,6 +465,7 @@ class ContextBuilder:
             authority=before.authority,
             overheard=lowest_authority((before.overheard, asker.overheard)),
             voices=before.voices,
+            read=before.read,
         )
         turn = self._turn(
             Question(message),
@@ -495,7 +514,8 @@ class ContextBuilder:
         """
         run = turn.run
         pictures = await self._perception.look(turn.question) if turn.sees else ()
-        now = now_line(turn.now, turn.words, turn.recalled)
+        has_links = bool(turn.question.links)
+        now = now_line(turn.now, turn.words, turn.recalled, has_links=has_links)
         shown = with_pictures(run.transcript, pictures, words=turn.words, now=now)
         return replace(run, transcript=shown)
 
@@ -520,7 +540,10 @@ class ContextBuilder:
         rounds = shorten_history(rung, window.messages)
         before = 1 + len(who.examples)
         system = system_prompt(who.prompt, name=who.name, words=words, sees=sees)
-        asker = replace(asker, read=outside_tools_in(summary)) if summary else asker
+        quotes_page = self._reads_links is not None and names_page(question.quoted)
+        if summary or quotes_page:
+            brought = (*outside_tools_in(summary), *((READ,) if quotes_page else ()))
+            asker = replace(asker, read=tuple(dict.fromkeys((*asker.read, *brought))))
         read = transcript(system, rounds, user, words=words, summary=summary, examples=who.examples)
         # A summary of pages says what they say: no url is known by it.
         naming = without_summary(read, words) if outside_tools_in(summary) else read
@@ -579,6 +602,13 @@ def doubts_of(
         place=message.group_name,
         twice=repeated_answer(rounds),
     )
+
+
+def names_page(quoted: MessageReceived | None) -> bool:
+    """Whether it is the bot's own message with a URL: then what a page says may be in it, which the
+    rounds of the prompt need not show (`bot/links.py`).
+    """
+    return quoted is not None and quoted.is_own and any(links_in(quoted.segments))
 
 
 def is_alone(message: MessageReceived, user: UserMessage) -> bool:

@@ -10,7 +10,7 @@ from functools import partial
 
 from bot.chat.active_turn import ActiveTurns, Line
 from bot.chat.coalescer import is_for_others
-from bot.chat.context_builder import PromptContext
+from bot.chat.context_builder import PromptContext, names_page
 from bot.chat.message_log import MessageLog
 from bot.chat.question_queue import QuestionQueue
 from bot.chat.tasks import Facts, Task, make_task
@@ -42,7 +42,10 @@ class Steering:
         stops: Callable[[Iterable[MessageReceived]], bool],
         owners: frozenset[int] = frozenset(),
         is_on: bool = True,
+        reads_links: bool = False,
     ) -> None:
+        """`reads_links`: the bot's own lines may contain what a page says."""
+        self._reads_links = reads_links
         self._live = live
         self._message_log = message_log
         self._question_queue = question_queue
@@ -87,6 +90,8 @@ class Steering:
 
     def _lessens(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
         """Whether the line would reduce the run's authority: past steps cannot be undone."""
+        if self._reads_links and names_page(quoted):
+            return True
         asker = asker_of(message, owners=self._owners, quoted=quoted)
         return {asker.authority, asker.overheard} != {Audience.OWNER}
 

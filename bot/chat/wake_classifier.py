@@ -336,6 +336,16 @@ class WakeClassifier:
         """
         if not command.lasts and self._is_stale(self._server_clock.least(message)):
             return False
+        return self._admits_sender(message)
+
+    def listens_to(self, message: MessageReceived) -> bool:
+        """Whether its sender is answered at all; a new one is looked up meanwhile, as they may turn
+        out to be a robot.
+        """
+        self._bot_detection.meet(message)
+        return self._admits_sender(message)
+
+    def _admits_sender(self, message: MessageReceived) -> bool:
         rules, robots = self._local(message.conversation, self._rules), self._bot_detection.known
         return not sender_veto(message, rules, accounts=self._accounts, robots=robots)
 

@@ -33,7 +33,6 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.world import World, demo_world
 from bot.app import Service, open_service
 from bot.cli.control import chat_socket_of
-from bot.configured_tools import has_web
 from bot.console.console import Link
 from bot.core.language import CATALOGUE, Phrase
 from bot.core.trial_group import TrialOptions
@@ -207,7 +206,7 @@ async def open_chat(
                 "llm_vision_model": model.name,
                 "media_dir": MEDIA_FOLDER,
             }
-            if not has_web(settings):
+            if not settings.has_web:
                 offline = await stack.enter_async_context(OfflineWeb())
                 changes |= {
                     "search_url": offline.url,

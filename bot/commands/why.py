@@ -84,10 +84,11 @@ def why_command(
     has_fallbacks: bool = True,
     looked: Callable[[Conversation, str], float | None] | None = None,
     explain_job: Answering | None = None,
+    explain_link: Callable[[Asked], str] | None = None,
 ) -> Command:
     """About the quoted answer or question; without a quote, about the last answer here. `looked`
     gives the number of a line that was considered for chiming in, `explain_job` the text about a
-    message of a job.
+    message of a job, `explain_link` that about a link or its summary.
     """
 
     @command(
@@ -99,13 +100,18 @@ def why_command(
         story = await books.story(asked.where, asked.quoted)
         if story is None:
             return AWAY.format(asked.language)
+        about_link = explain_link(asked) if explain_link is not None and asked.quoted else ""
         if not story.is_known:
+            if about_link:
+                return about_link
             return (UNKNOWN if asked.quoted else NO_TURN).format(asked.language)
         lines = explain_turn(asked, story, has_fallbacks=has_fallbacks)
         if looked and not story.turn_id:
             number = looked(asked.where, asked.quoted)
             told = "" if number is None else f"{number:g}"
             lines += [LOOKED.format(asked.language, number=told)] if told else []
+        if about_link and not story.turn_id:
+            lines.append(about_link)
         return "\n".join(lines)
 
     return why

@@ -1,4 +1,4 @@
-"""URLs in text of people and models, and which of them a run may read. Pure."""
+"""URLs in messages and texts, their hosts, and which of them a run may read. Pure."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator
 from string import punctuation
 from typing import Final
 from urllib.parse import quote, urlsplit
+
+from bot.core.segments import Card, Link, Markdown, Segment
+from frostagent.types.speech import Text
 
 BEGINS: Final = r"(?:https?://|www\.)"
 INSIDE: Final = (
@@ -27,6 +30,20 @@ def urls_in(text: str) -> Iterator[str]:
     """Each URL in a text, as far as it may reach."""
     for found in URL.finditer(text):
         yield from spellings(text, found)
+
+
+def links_in(segments: Iterable[Segment]) -> Iterator[str]:
+    """Each URL that a message posts, in its text or as a card. Chinese characters right behind it
+    belong to it only behind a slash or an equals sign.
+    """
+    for segment in segments:
+        match segment:
+            case Text(text=text) | Markdown(content=text) | Card(url=text) | Link(url=text):
+                for found in URL.finditer(text):
+                    near, *whole = spellings(text, found)
+                    yield whole[0] if whole and near.endswith(("/", "=")) else near
+            case _:
+                pass
 
 
 def spellings(text: str, found: re.Match[str]) -> tuple[str, ...]:
@@ -68,6 +85,24 @@ def url_key(url: str) -> str:
     host = parts.netloc.lower().removeprefix("www.")
     query = f"?{_escaped(parts.query)}" if parts.query else ""
     return f"{host}{_escaped(parts.path).rstrip('/')}{query}"
+
+
+def host_of(url: str) -> str:
+    """The host of an HTTP URL, in lower case; empty if it is not plain ASCII, or if the URL names
+    an account (`https://known.example@evil.example/`), because people would take it for another.
+    """
+    try:
+        parts = urlsplit(url if "://" in url else f"https://{url}")
+        host = parts.hostname or ""
+    except ValueError:
+        return ""
+    is_plain = host.isascii() and "%" not in host and "@" not in parts.netloc
+    return host.removesuffix(".") if is_plain and parts.scheme in {"http", "https"} else ""
+
+
+def is_on_sites(host: str, sites: Iterable[str]) -> bool:
+    """Whether the host is one of these sites or a subdomain of one."""
+    return any(host == site or host.endswith(f".{site}") for site in sites)
 
 
 def _escaped(text: str) -> str:

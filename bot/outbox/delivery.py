@@ -319,10 +319,18 @@ class Postbox:
         receipt = self._outbox.claim(action, claimed, name=about)
         receipt.add_done_callback(partial(self._posted, action, then))
 
-    def remark(self, where: Conversation, words: str, *, quote: str = "", about: str = "") -> bool:
+    def remark(
+        self,
+        where: Conversation,
+        words: str,
+        *,
+        quote: str = "",
+        about: str = "",
+        then: Callable[[Receipt], None] | None = None,
+    ) -> bool:
         """`post`, unless MAX_LINES lines of the service wait there: answers would wait for them."""
         has_room = self._outbox.lines(where) < MAX_LINES
-        return has_room and self.post(where, words, quote=quote, about=about)
+        return has_room and self.post(where, words, quote=quote, about=about, then=then)
 
     def show(
         self,

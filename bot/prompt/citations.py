@@ -84,13 +84,21 @@ def cite(
     calls = tuple(_cut_call(known, call) for call in message.tool_calls)
     if is_answer:
         sources = citing.sources(with_read=not heard())
-        text = "\n".join(filter(None, (text, _listed(sources, text))))
+        text = "\n".join(filter(None, (text, source_lines(sources, text))))
     if text == message.text and calls == message.tool_calls:
         return message
     return replace(message, text=text, tool_calls=calls)
 
 
-def _listed(sources: Sequence[tuple[str, str]], text: str) -> str:
+def cut_urls(text: str) -> str:
+    """The text without any URL, and without lines that only named sources."""
+    return _Citing(_Known()).cut(text)
+
+
+def source_lines(sources: Sequence[tuple[str, str]], text: str) -> str:
+    """The lines that name these pages (URL and title) below a text, in its language; empty without
+    a page.
+    """
     if not sources:
         return ""
     is_chinese = not text or CJK.search(text)

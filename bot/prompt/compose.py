@@ -15,7 +15,18 @@ from msgspec.structs import replace
 
 from bot.core.events import MessageReceived
 from bot.core.segments import Forward, Picture, Record, Segment
-from bot.prompt.render import MAX_NAME, MAX_TEXT, View, indented, label, line, plain, replying
+from bot.core.urls import links_in
+from bot.prompt.render import (
+    MAX_NAME,
+    MAX_TEXT,
+    View,
+    address,
+    indented,
+    label,
+    line,
+    plain,
+    replying,
+)
 from bot.prompt.wording import Wording
 from frostagent.models.tokens import estimate_text
 from frostagent.types.errors import Lack
@@ -27,6 +38,8 @@ INDENTED = re.compile(r"\A(?:  [^\n]*\n)+")
 MAX_ASIDE = 800  # characters of a context message, so that a flood cannot fill the window
 MAX_TALK = 1500  # tokens of overheard messages
 MAX_LINES = 60  # overheard lines; a person answered in parallel may have more that are new
+MAX_LINKS = 3
+MAX_LINK = 400  # characters of a URL
 NAME_TOKENS = 8.0  # for the name before a line
 
 
@@ -48,7 +61,8 @@ class Question(Struct, frozen=True):
     """A wake with the message it quotes and the messages it forwards.
 
     `lines` are the asker's earlier lines that belong to it, oldest first. `elsewhere`: the quoted
-    message is from another conversation and must not be shown.
+    message is from another conversation and must not be shown. `links` are URLs in it that may be
+    read and summed up (BOT_LINKS).
     """
 
     message: MessageReceived
@@ -56,6 +70,7 @@ class Question(Struct, frozen=True):
     forwarded: Forwarded = Forwarded()
     elsewhere: bool = False
     lines: tuple[MessageReceived, ...] = ()
+    links: tuple[str, ...] = ()
 
     @property
     def said(self) -> tuple[MessageReceived, ...]:
@@ -145,6 +160,8 @@ def user_message(
     about = words.elsewhere if question.elsewhere else _about_quote(asked, words)
     text = line(asked, view, quoted=question.quoted, about=about)
     writer.add(asked, text, quoted=question.quoted)
+    if question.links:  # whole: a quotation is cut after some characters
+        writer.parts.append(" ".join((words.heading(words.links), *question.links)))
     sources, quotes = tuple(writer.sources), tuple(writer.quotes)
     return UserMessage("\n".join(writer.parts), sources=sources, quotes=quotes)
 
@@ -298,13 +315,27 @@ def with_pictures(
     return (*messages[:-1], replace(question, text="\n".join(parts), images=images))
 
 
-def now_line(told: str, words: Wording, recalled: Sequence[str] = ()) -> str:
-    """The line of facts under `[此刻]`, then the remembered facts, a line each, under `[记得]`."""
+def links_in_question(question: Question) -> tuple[str, ...]:
+    """The URLs that a question may be about: those in the message it quotes, else its own; at most
+    MAX_LINKS, in the form that the prompt shows.
+    """
+    quoted = () if question.quoted is None else question.quoted.segments
+    own = (one for message in question.said for one in message.segments)
+    found = dict.fromkeys(links_in(quoted)) or dict.fromkeys(links_in(own))
+    return tuple(address(url, len(url)) for url in found if len(url) <= MAX_LINK)[:MAX_LINKS]
+
+
+def now_line(
+    told: str, words: Wording, recalled: Sequence[str] = (), *, has_links: bool = False
+) -> str:
+    """The line of facts under `[此刻]`, then the remembered facts, a line each, under `[记得]`;
+    before them what to do if the question is about its links.
+    """
     now = f"{words.heading(words.now)} {told}"
-    if not recalled:
-        return now
-    lines = [f"  {indented(line)}" for line in recalled]
-    return "\n".join([now, words.heading(words.recalled), *lines])
+    parts = [words.about_links, now] if has_links else [now]
+    if recalled:
+        parts += [words.heading(words.recalled), *(f"  {indented(line)}" for line in recalled)]
+    return "\n".join(parts)
 
 
 def now_facts(question: MessageReceived, view: View) -> str:

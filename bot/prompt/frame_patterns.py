@@ -55,6 +55,7 @@ HEADINGS = any_pattern(
         words.now,
         words.recalled,
         words.notes,
+        words.links,
     )
 )
 ID = r"[^\S\n]*消息号\s*-?\w+"  # of a question, in rounds of older versions
@@ -66,7 +67,7 @@ LABEL = lazy_regex(r"[\[［【][^\]］】\n]{1,20}[\]］】]")
 _beside = any_pattern(
     words.heading(heading)
     for words in WORDINGS
-    for heading in (words.pictures, words.now, words.recalled)
+    for heading in (words.pictures, words.now, words.recalled, words.links)
 )
 _days = any_pattern(day for words in WORDINGS for day in words.weekdays)
 ROLES = tuple(role for words in WORDINGS for role in words.roles.values())

@@ -71,9 +71,10 @@ class SummaryWords:
 class Wording:
     """The text of one language. `rules` takes the bot's name and the headings.
 
-    `quoted` takes who and words, `more` a number. `places` are those of images: question, quoted,
-    forwarded; `lacks` are the reasons why something is missing. `here` takes the name of a group.
-    `examples` are rendered questions with their answers, for a model that repeated the frame.
+    `about_links` begins with the heading `links`. `quoted` takes who and words, `more` a number.
+    `places` are those of images: question, quoted, forwarded; `lacks` are the reasons why something
+    is missing. `here` takes the name of a group. `examples` are rendered questions with their
+    answers, for a model that repeated the frame.
     """
 
     language: str
@@ -88,6 +89,8 @@ class Wording:
     now: str
     recalled: str
     notes: str
+    links: str
+    about_links: str
     more: str
     nothing: str
     everybody: str

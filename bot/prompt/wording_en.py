@@ -85,6 +85,9 @@ EN = Wording(
     now="Right now",
     recalled="You remember",
     notes="System note",
+    links="Links meant",
+    about_links="[Links meant] If asked what one says: read it with read_page first, then sum it "
+    "up in three lines, one sentence each; if it cannot be read, say so.",
     more="({number} more before these)",
     nothing="(no text)",
     everybody="@everybody ",

@@ -80,6 +80,9 @@ ZH = Wording(
     now="此刻",
     recalled="记得",
     notes="系统记录",
+    links="涉及的链接",
+    about_links="[涉及的链接] 如果是问它讲了什么：先用 read_page 读，再概括成三行，每行一句；"
+    "读不到就照实说。",
     more="(另有 {number} 条)",
     nothing="(没有文字)",
     everybody="@全体成员 ",

@@ -10,7 +10,14 @@ from adapters.fetching.client import HttpxWeb
 from adapters.media.folder import MediaFolder
 from adapters.media.reader_process import ReaderProcess
 from bot import configured_tools
-from bot.configured_tools import TOOL_PORTS, build_ports, build_toolset, find_tools, search_hosts
+from bot.configured_tools import (
+    TOOL_PORTS,
+    build_ports,
+    build_toolset,
+    can_read_pages,
+    find_tools,
+    search_hosts,
+)
 from bot.core.group_admin import Chair, Topic
 from bot.core.jobs import Reminders, Subscriptions
 from bot.core.memories import Notebook
@@ -129,6 +136,24 @@ def test_pages_are_read_where_the_web_is_turned_on_and_the_libraries_are_there(m
     assert reason(search_kind="none") == ""
     monkeypatch.setattr(configured_tools, "find_spec", lambda _: None)
     assert "pip install 'frostagent[web]'" in reason(search_kind="none")
+
+
+def test_pages_that_nobody_asks_for_are_read_only_where_no_word_of_the_operators_is_against_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def can(**given: Any) -> bool:
+        settings = Settings(search_kind="none", **given)
+        found = find_tools(settings).tools
+        return can_read_pages(settings, build_toolset(settings, found, clock=ManualClock()))
+
+    monkeypatch.setattr(configured_tools, "find_spec", lambda _: object())
+    assert can()
+    assert not can(tools_deny=("read_page",))
+    assert not can(tools_approve=("read_page",))
+    assert "read_page is in TOOLS_DENY or TOOLS_APPROVE" in caplog.text
+    monkeypatch.setattr(configured_tools, "find_spec", lambda _: None)
+    assert not can()
+    assert "pip install 'frostagent[web]'" in caplog.text
 
 
 def test_an_operators_own_search_needs_no_setting_of_ours() -> None:

@@ -206,6 +206,14 @@ async def test_a_row_that_was_read_late_does_not_undo_what_was_set_meanwhile(mon
     assert counts.all(COUNTS) == {1: 1}
 
 
+async def test_a_shared_value_that_is_put_is_announced_too() -> None:
+    ear = Ear()
+    kept = kept_settings(RecordingStore(), announcer=ear)
+    kept.put(QUIET, GROUP, MUTE)
+    kept.put(MODE, GROUP, Mode.OFF)
+    assert ear.notes == [PlaceChanged(GROUP, "hush", "mute")]
+
+
 # --- who follows ----------------------------------------------------------------------------------
 
 

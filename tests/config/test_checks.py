@@ -142,6 +142,25 @@ def test_a_shadow_everywhere_needs_an_owner_who_reads_its_drafts() -> None:
     assert load({**GOOD, **shadow}, service=False)
 
 
+def test_links_that_are_summed_up_need_sites_and_pages_that_can_be_read() -> None:
+    reading = {"SEARCH_KIND": "none"}
+    [problem] = problems({**reading, "BOT_LINKS": "auto"})
+    assert problem.startswith("BOT_LINKS_SITES: is empty, but BOT_LINKS=auto sums up only links to its sites. List")
+    [problem] = problems({"BOT_LINKS": "ask"})
+    assert problem.startswith("BOT_LINKS: is ask, but reading pages is off. Set SEARCH_KEY")
+    [problem] = problems({**reading, "BOT_LINKS": "auto", "BOT_LINKS_SITES": "https://a.example/"})
+    assert "is not a host" in problem
+    [problem] = problems({**reading, "BOT_LINKS": "auto", "BOT_LINKS_SITES": "com"})
+    assert "is not a host" in problem
+    [problem] = problems({**reading, "BOT_LINKS": "yes"})
+    assert "Write one of: off, ask, auto" in problem
+    auto = {"BOT_LINKS": "auto", "BOT_LINKS_SITES": "a.example"}
+    assert load({**GOOD, **reading, **auto})
+    assert load({**GOOD, "SEARCH_KEY": "tvly-1", **auto})
+    assert load({**GOOD, "SEARCH_URL": "http://searxng:8080", "BOT_LINKS": "ask"})
+    assert load({**GOOD, **auto}, service=False)  # the chat has a web of its own
+
+
 def test_persona_and_prompt_together_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "fox.md"
     file.write_text("You are a fox.")

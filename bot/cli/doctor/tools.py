@@ -13,7 +13,6 @@ from bot.configured_tools import (
     TOOL_PORTS,
     build_toolset,
     find_tools,
-    has_web,
     lacking_tools,
     search_account,
     unknown_tools,
@@ -164,7 +163,7 @@ async def check_search(settings: Settings, web: Web) -> list[Check]:
 def _check_reading(settings: Settings) -> list[Check]:
     """Empty if pages can be read, or reading them is off."""
     lack = lacking_tools(settings).get("read_page")
-    return [warning("search", CANNOT_READ, lack)] if lack is not None and has_web(settings) else []
+    return [warning("search", CANNOT_READ, lack)] if lack is not None and settings.has_web else []
 
 
 async def _check_service(settings: Settings, web: Web) -> list[Check]:

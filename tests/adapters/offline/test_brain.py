@@ -325,6 +325,26 @@ def test_a_link_is_read() -> None:
     assert "没读成" in failed.text()
 
 
+@each_case(
+    ("asked", "url"),
+    [("这个讲了什么", "https://a.example/1"), ("what is this about", "https://a.example/1"), ("你好", "")],
+)
+def test_a_link_that_a_question_quotes_is_read_if_it_is_asked_about(asked: str, url: str) -> None:
+    shown = "[涉及的链接] https://a.example/1 https://b.example/\n[涉及的链接] 如果是问"
+    talk = Talk(f"[提问 14:00]\n小明#1: [引用 阿澈#2 的「看」] {asked}\n{shown}", tools=WEB)
+    calls = talk.think().calls
+    assert [call.arguments["url"] for call in calls] == ([url] if url else [])
+
+
+@each_case(("mark", "said"), [("[概括网页]", "一。\n二！\n三"), ("[Sum up a page]", "一。\n二！\n三")])
+def test_a_page_is_summed_up_in_three_lines(mark: str, said: str) -> None:
+    def summary(page: str) -> str:
+        return think([{"role": "system", "content": f"{mark} x"}, {"role": "user", "content": page}], ()).text
+
+    assert summary("标题\n  # 由来\n  一。二！三\n  四") == said
+    assert summary("标题\n  # 由来") == "NONE"
+
+
 def test_a_feed_is_subscribed_to_rather_than_read() -> None:
     talk = Talk("订阅 https://a.example/feed.xml", tools=(*WEB, "subscribe"))
     assert talk.call() == DemoCall("subscribe", {"url": "https://a.example/feed.xml"})

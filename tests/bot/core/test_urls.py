@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from bot.core.urls import KnownUrls, trim_url, url_key, urls_in
+from bot.core.segments import Card, Link, Markdown, Mention, Picture
+from bot.core.urls import KnownUrls, host_of, is_on_sites, links_in, trim_url, url_key, urls_in
+from frostagent.types.speech import Text
 from tests.cases import each_case
 
 
@@ -73,3 +75,56 @@ def test_a_bracket_belongs_to_a_url_that_opened_it() -> None:
 )
 def test_a_url_reaches_as_far_as_its_host_does(text: str, urls: list[str]) -> None:
     assert list(urls_in(text)) == urls
+
+
+def test_a_message_posts_the_urls_of_its_text_and_its_cards() -> None:
+    segments = (
+        Text("看https://a.example/1看看，https://a.example/霜降 https://a.example/?q=霜降"),
+        Mention(5, "https://no.example/"),
+        Picture(url="https://no.example/x.png"),
+        Card("json", '{"x": "https://no.example/"}', title="https://no.example/", url="https://a.example/2"),
+        Card("json", url="javascript:alert(1)"),
+        Link("share", title="x", url="http://a.example/3"),
+        Markdown("[x](https://a.example/4)"),
+    )
+    assert list(links_in(segments)) == [
+        "https://a.example/1",
+        "https://a.example/霜降",
+        "https://a.example/?q=霜降",
+        "https://a.example/2",
+        "http://a.example/3",
+        "https://a.example/4",
+    ]
+
+
+@each_case(
+    ("url", "host"),
+    [
+        ("https://A.Example/x", "a.example"),
+        ("www.a.example/x", "www.a.example"),
+        ("https://a.example.:443/x", "a.example"),
+        ("https://a.example@evil.example/", ""),
+        ("https://a.example%23@evil.example/", ""),
+        ("https://@a.example/", ""),
+        ("https://evil.example%2ea.example/", ""),
+        ("https://\uff41.example/", ""),
+        ("https://а.example/", ""),
+        ("https://[::1/", ""),
+        ("https://a.example\uff0f.evil.example/", ""),
+        ("ftp://a.example/", ""),
+        ("https:///x", ""),
+    ],
+)
+def test_a_host_is_plain_and_the_one_that_is_fetched(url: str, host: str) -> None:
+    assert host_of(url) == host
+
+
+@each_case(
+    ("host", "is_on"),
+    [
+        ("a.example", True), ("m.a.example", True), ("x.m.a.example", True), ("b.example", True),
+        ("a.example.evil.example", False), ("nota.example", False), ("example", False), ("", False),
+    ],
+)  # fmt: skip
+def test_a_site_is_its_host_and_what_is_below(host: str, is_on: bool) -> None:
+    assert is_on_sites(host, ("a.example", "b.example")) is is_on
