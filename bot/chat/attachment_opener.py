@@ -11,8 +11,10 @@ from msgspec.structs import replace
 from bot.chat.context_builder import PromptContext
 from bot.chat.perception import Forwards, Senses
 from bot.core.conversation import Conversation
+from bot.core.documents import PLAIN
 from bot.core.events import MessageReceived
 from bot.core.journal import AttachmentNamed
+from bot.core.passages import format_fields, select_text
 from bot.core.segments import File, Forward, Picture, Record, Segment
 from bot.memory.attachments import again
 from bot.policy.permissions import authority_of
@@ -48,7 +50,15 @@ class AttachmentOpener:
         self._owners = owners
         self._looked: LRUCache[str, int] = LRUCache(MAX_RUNS)
 
-    async def look(self, conversation: Conversation, handle: str, *, run_id: str) -> ToolResult:
+    async def look(
+        self,
+        conversation: Conversation,
+        handle: str,
+        *,
+        run_id: str,
+        about: str = "",
+        part: int = 1,
+    ) -> ToolResult:
         thing = self._prompt_context.find(conversation, handle)
         if thing is None or thing.segment is None:
             told = UNKNOWN.format(handle=handle[:40])
@@ -57,7 +67,7 @@ class AttachmentOpener:
         if looked >= MAX_LOOKS:
             raise ToolDenied(ENOUGH)
         self._looked[run_id] = looked + 1
-        result = await self._opened(thing, thing.segment)
+        result = await self._opened(thing, thing.segment, about=about, part=part)
         return replace(result, sources=(thing.message_id,), authority=self._authority(thing))
 
     def _authority(self, thing: AttachmentNamed) -> Audience:
@@ -67,7 +77,12 @@ class AttachmentOpener:
         return authority_of(thing.sender, where=thing.conversation, owners=self._owners)
 
     async def _opened(
-        self, thing: AttachmentNamed, segment: Picture | Record | File | Forward
+        self,
+        thing: AttachmentNamed,
+        segment: Picture | Record | File | Forward,
+        *,
+        about: str,
+        part: int,
     ) -> ToolResult:
         where = thing.conversation
         message = MessageReceived(
@@ -87,7 +102,7 @@ class AttachmentOpener:
                 case Record():
                     words = await self._heard(where, segment)
                 case File():
-                    words = await self._read(where, segment)
+                    words = await self._read(where, segment, about=about, part=part)
                 case Forward():
                     words, forwarded = "", await self._passed(message, segment)
                 case _:
@@ -113,10 +128,20 @@ class AttachmentOpener:
             raise MediaError("nobody listens", Lack.OUT_OF_REACH)
         return await self._senses.ear.hear(where.platform_id, record)
 
-    async def _read(self, where: Conversation, file: File) -> str:
+    async def _read(self, where: Conversation, file: File, *, about: str, part: int) -> str:
         if self._senses.reader is None:
             raise MediaError("nobody reads", Lack.OUT_OF_REACH)
-        return await self._senses.reader.read(where, file)
+        document = await self._senses.reader.read(where, file)
+        selection = select_text(document, about=about, part=part)
+        if document.kind == PLAIN and selection.is_all:
+            return selection.text
+        fields = {
+            "title": document.title,
+            "author": document.author,
+            "date": document.date,
+            "shown": selection.shown,
+        }
+        return format_fields(fields, selection.text)
 
     async def _passed(self, message: MessageReceived, forward: Forward) -> Forwarded:
         """Raises MediaError if it cannot be opened."""
