@@ -621,6 +621,7 @@ def build_app(
             forwards=Forwards(wire),
             senses=senses,
             owners=owners,
+            language_of=lambda where: personas.of(where).language,
         ),
         ChatLog: StoredChatLog(
             store=store,

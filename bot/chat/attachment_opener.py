@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import assert_never
 
 from cachetools import LRUCache
@@ -34,7 +34,9 @@ ENOUGH = (
 
 
 class AttachmentOpener:
-    """Opens attachments of a conversation, at most MAX_LOOKS per run."""
+    """Opens attachments of a conversation, at most MAX_LOOKS per run. `language_of` is the language
+    that was chosen for a conversation; empty: it follows the conversation.
+    """
 
     def __init__(
         self,
@@ -43,11 +45,13 @@ class AttachmentOpener:
         forwards: Forwards,
         senses: Senses,
         owners: Collection[int],
+        language_of: Callable[[Conversation], str] = lambda _: "",
     ) -> None:
         self._prompt_context = prompt_context
         self._forwards = forwards
         self._senses = senses
         self._owners = owners
+        self._language_of = language_of
         self._looked: LRUCache[str, int] = LRUCache(MAX_RUNS)
 
     async def look(
@@ -93,6 +97,7 @@ class AttachmentOpener:
             sender=thing.sender,
             segments=(),
         )
+        language = self._language_of(where)
         shown: tuple[Image, ...] = ()
         forwarded = Forwarded()
         try:
@@ -108,14 +113,13 @@ class AttachmentOpener:
                 case _:
                     assert_never(segment)
         except MediaError as error:
-            words = self._prompt_context.lacking(where, segment, error.lack)
+            words = self._prompt_context.lacking(where, segment, error.lack, language=language)
         parts: tuple[Segment, ...] = (
             again(thing),
             Text(f"\n{words}" if words else ""),
         )
-        return ToolResult(
-            self._prompt_context.opened(replace(message, segments=parts), forwarded), shown
-        )
+        said = replace(message, segments=parts)
+        return ToolResult(self._prompt_context.opened(said, forwarded, language=language), shown)
 
     async def _seen(self, where: Conversation, image: Picture) -> tuple[str, tuple[Image, ...]]:
         if self._senses.sight is None:
