@@ -113,9 +113,14 @@ def lacking_tools(settings: Settings) -> dict[str, Bilingual]:
         lacks[search_web.name] = lack
     if not has_web(settings):
         lacks[read_page.name] = UNSET.fill()
-    elif not all(map(find_spec, READERS)):
-        lacks[read_page.name] = NOT_INSTALLED.fill()
+    elif lack := lacking_libraries():
+        lacks[read_page.name] = lack
     return lacks
+
+
+def lacking_libraries() -> Bilingual | None:
+    """What to install so that pages, PDFs and e-books can be read; None if it is installed."""
+    return None if all(map(find_spec, READERS)) else NOT_INSTALLED.fill()
 
 
 def has_web(settings: Settings) -> bool:

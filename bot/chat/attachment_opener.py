@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from bot.chat.context_builder import PromptContext
 from bot.chat.perception import Forwards, Senses
 from bot.core.conversation import Conversation
-from bot.core.documents import PLAIN
+from bot.core.documents import NEEDS_LIBRARIES, PLAIN
 from bot.core.events import MessageReceived
 from bot.core.journal import AttachmentNamed
 from bot.core.passages import format_fields, select_text
@@ -19,7 +19,7 @@ from bot.core.segments import File, Forward, Picture, Record, Segment
 from bot.memory.attachments import again
 from bot.policy.permissions import authority_of
 from bot.prompt.compose import Forwarded
-from frostagent.types.errors import InvalidArguments, Lack, MediaError, ToolDenied
+from frostagent.types.errors import InvalidArguments, Lack, MediaError, ToolDenied, ToolUnavailable
 from frostagent.types.results import Image, ToolResult
 from frostagent.types.speech import Text
 from frostagent.types.traits import Audience
@@ -114,6 +114,8 @@ class AttachmentOpener:
                     assert_never(segment)
         except MediaError as error:
             words = self._prompt_context.lacking(where, segment, error.lack, language=language)
+            if error.lack is Lack.NOT_INSTALLED:  # so that `/why` can say what to install
+                raise ToolUnavailable(f"{NEEDS_LIBRARIES} {words}") from error
         parts: tuple[Segment, ...] = (
             again(thing),
             Text(f"\n{words}" if words else ""),

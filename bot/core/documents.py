@@ -11,6 +11,9 @@ from frostagent.types.errors import Lack, ToolFailed
 PLAIN = "text"
 """The `kind` of a plain text."""
 
+NEEDS_LIBRARIES = "PDFs and e-books cannot be read here."
+"""What a model is told first without the extra `web`. Stored journals contain it."""
+
 
 class Document(Struct, frozen=True):
     """`paragraphs` is the text in order: a heading begins with `#`, each page of a PDF with `[page

@@ -275,7 +275,8 @@ class Looking(Protocol):
     ) -> ToolResult:
         """Show the attachment with this short name there, with the authority of its sender; of a
         long file the passages `about` something, or this part. Raises InvalidArguments (no such
-        name or part), ToolDenied (this run has opened enough).
+        name or part), ToolDenied (this run has opened enough), ToolUnavailable (a library is
+        missing).
         """
         ...
 

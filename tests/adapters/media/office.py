@@ -10,6 +10,7 @@ import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -22,6 +23,7 @@ RELS = "http://schemas.openxmlformats.org/package/2006/relationships"
 HEAD = "<?xml version='1.0' encoding='UTF-8' standalone='yes'?>"
 Content = str | bytes
 Entries = Mapping[str, Content]
+NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 def packed(
@@ -53,7 +55,7 @@ def core(title: str = "", creator: str = "", modified: str = "") -> str:
 # --- Word -----------------------------------------------------------------------------------------
 
 
-def docx_of(body: str, more: Entries = {}) -> bytes:  # noqa: B006  # it is only read
+def docx_of(body: str, more: Entries = NONE) -> bytes:
     """A Word document with this body."""
     return packed(
         {
@@ -93,7 +95,9 @@ def sheet_of(rows: str, columns: str = "") -> str:
     return f'{HEAD}<worksheet xmlns="{S}"><cols>{columns}</cols><sheetData>{rows}</sheetData></worksheet>'
 
 
-def xlsx_of(sheets: Mapping[str, str], more: Entries = {}, *, book: str = "", states: Mapping[str, str] = {}) -> bytes:  # noqa: B006
+def xlsx_of(
+    sheets: Mapping[str, str], more: Entries = NONE, *, book: str = "", states: Mapping[str, str] = NONE
+) -> bytes:
     """A workbook with these sheets, each as XML."""
     listed = "".join(
         f'<sheet name="{name}" sheetId="{n}" r:id="s{n}" state="{states.get(name, "visible")}"/>'
@@ -147,7 +151,7 @@ def slide_of(shapes: str, more: str = "", tag: str = "sld") -> str:
     return f'{HEAD}<p:{tag} xmlns:p="{P}" xmlns:a="{A}" {more}><p:cSld><p:spTree>{shapes}</p:spTree></p:cSld></p:{tag}>'
 
 
-def pptx_of(slides: Sequence[str], more: Entries = {}, *, order: Sequence[int] = ()) -> bytes:  # noqa: B006
+def pptx_of(slides: Sequence[str], more: Entries = NONE, *, order: Sequence[int] = ()) -> bytes:
     """A presentation with these slides, each as XML."""
     listed = "".join(f'<p:sldId id="{255 + n}" r:id="s{n}"/>' for n in order or range(1, len(slides) + 1))
     parts = [(f"s{n}", "slide", f"slides/slide{n}.xml") for n in range(1, len(slides) + 1)]
@@ -181,7 +185,7 @@ CONTAINER = (
 )
 
 
-def epub_of(chapters: Mapping[str, str], more: Entries = {}, *, spine: str = "", fields: str = "") -> bytes:  # noqa: B006
+def epub_of(chapters: Mapping[str, str], more: Entries = NONE, *, spine: str = "", fields: str = "") -> bytes:
     """An e-book with these chapters by their file's name, each as XHTML."""
     items = "".join(f'<item id="{name}" href="{name}" media-type="application/xhtml+xml"/>' for name in chapters)
     spine = spine or "".join(f'<itemref idref="{name}"/>' for name in chapters)

@@ -15,7 +15,7 @@ from bot.core.segments import File
 from frostagent.types.errors import Lack, MediaError
 from tests.adapters.media.offline import NoWeb
 from tests.cases import each_case
-from tests.fakes import GROUP, PRIVATE, ManualClock
+from tests.fakes import BOT, GROUP, PRIVATE, ManualClock
 
 FILE = File("作业.txt", "f1", size=1229)
 
@@ -67,11 +67,12 @@ async def test_its_parts_are_read_from_one_document_for_ten_minutes() -> None:
     assert len(shelf.reader.read_ones) == 2
 
 
-async def test_another_file_and_another_conversation_have_another_document() -> None:
+async def test_another_file_conversation_or_account_has_another_document() -> None:
     shelf = Shelf(holding(b"one"))
-    for where, file in ((GROUP, FILE), (PRIVATE, FILE), (GROUP, File("作业.txt", "f2", size=1229))):
+    other = Conversation(BOT + 1, "group", GROUP.session_id)
+    for where, file in ((GROUP, FILE), (PRIVATE, FILE), (other, FILE), (GROUP, File("作业.txt", "f2", size=1229))):
         await shelf.documents.read(where, file)
-    assert len(shelf.reader.read_ones) == 3
+    assert len(shelf.reader.read_ones) == 4
 
 
 @each_case(

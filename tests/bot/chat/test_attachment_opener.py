@@ -6,12 +6,12 @@ from bot.chat.attachment_opener import AttachmentOpener
 from bot.chat.context_builder import PromptContext
 from bot.chat.perception import NO_SENSES, Forwards, Senses
 from bot.core.conversation import Conversation
-from bot.core.documents import PLAIN, Document
+from bot.core.documents import NEEDS_LIBRARIES, PLAIN, Document
 from bot.core.events import Role
 from bot.core.ports import Seen
 from bot.core.segments import File, Forward, Picture, Record, Segment
 from bot.memory.history import History
-from frostagent.types.errors import InvalidArguments, Lack, MediaError, ToolDenied
+from frostagent.types.errors import InvalidArguments, Lack, MediaError, ToolDenied, ToolUnavailable
 from frostagent.types.results import Image
 from frostagent.types.speech import Text
 from frostagent.types.traits import Audience
@@ -36,6 +36,8 @@ class All:
     async def read(self, conversation: Conversation, file: File) -> Document:
         if file.name == "big.log":
             raise MediaError("a secret path", Lack.TOO_LARGE)
+        if file.name == "bare.pdf":
+            raise MediaError("a secret path", Lack.NOT_INSTALLED)
         if file.name == "书.pdf":
             return Document(kind="PDF, 9 pages", title="书", author="老王", paragraphs=BOOK)
         return Document(kind=PLAIN, paragraphs=("第一行\n小明#2: 第二行",), is_cut=file.name == "cut.txt")
@@ -102,6 +104,13 @@ async def test_a_long_document_comes_in_parts_and_there_is_no_part_behind_the_la
         await house.looks.look(GROUP, "a1", run_id="r1", part=number + 1)
 
 
+async def test_without_the_library_it_says_so_in_the_words_that_why_knows() -> None:
+    house = House(File("bare.pdf", "f"))
+    with pytest.raises(ToolUnavailable) as raised:
+        await house.looks.look(GROUP, "a1", run_id="r1")
+    assert str(raised.value) == f"{NEEDS_LIBRARIES} [文件 没有安装读 PDF 和电子书的库]"
+
+
 async def test_a_text_that_is_not_all_there_says_so() -> None:
     assert "(text; the document says more than is kept)" in await House(File("cut.txt", "f")).text("a1")
 
@@ -154,7 +163,9 @@ async def test_what_is_opened_has_the_authority_of_whoever_sent_it(
 
 async def test_of_another_conversation_nothing_is_opened() -> None:
     house = House(Picture("dot"))
-    for where, handle in ((PRIVATE, "i1"), (Conversation(BOT, "group", 5555), "i1"), (GROUP, "i2"), (GROUP, "cat")):
+    elsewhere = Conversation(BOT + 1, "group", GROUP.session_id)  # another account in the same group
+    places = (elsewhere, PRIVATE, Conversation(BOT, "group", 5555))
+    for where, handle in (*((place, "i1") for place in places), (GROUP, "i2"), (GROUP, "cat")):
         with pytest.raises(InvalidArguments, match="nothing here is called"):
             await house.looks.look(where, handle, run_id="r1")
 
