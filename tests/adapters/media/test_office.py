@@ -8,10 +8,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from adapters.media import pdf_text
+from adapters.media.confined_protocol import read_refusal, write_refusal
 from adapters.media.document_text import MAX_TEXT
 from adapters.media.reader_process import ReaderProcess
 from bot.core.documents import Document, UnreadableDocument
-from frostagent.types.errors import Lack
+from frostagent.types.errors import Lack, MediaError
 from tests.adapters.media import office
 from tests.adapters.media.documents import HONEST as PAGE
 from tests.adapters.media.documents import HOSTILE_PDFS, text_pdf
@@ -319,6 +321,31 @@ async def test_a_pdf_that_cannot_be_read_says_why(reader: ReaderProcess) -> None
     assert await lack(reader, text_pdf("", "")) is Lack.SCANNED
     assert await lack(reader, HOSTILE_PDFS["encrypted with a password"]()) is Lack.ENCRYPTED
     assert await lack(reader, HOSTILE_PDFS["nothing but its first line"]()) is Lack.DAMAGED
+
+
+async def test_of_a_slow_pdf_the_pages_so_far_are_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pypdf", reason="the extra web is not installed")
+    monkeypatch.setattr(pdf_text, "ENOUGH_TIME", -1.0)
+    read = pdf_text.read_pdf(text_pdf("one", "two", "three"))
+    assert (read.paragraphs, read.is_cut) == (("[page 1]", "one"), True)
+    with pytest.raises(MediaError, match="none of the pages that were looked at has text"):
+        pdf_text.read_pdf(text_pdf("", "two"))
+
+
+async def test_a_page_of_more_than_five_megabytes_is_read_as_source_if_it_is_a_file(reader: ReaderProcess) -> None:
+    page = b"<html><body>\n" + b"<p>x</p>\n" * (6 * 2**20 // 9)
+    read = await reader.read(page)
+    assert (read.kind, read.is_cut, read.paragraphs[0][:12]) == ("text", True, "<html><body>")
+    with pytest.raises(UnreadableDocument, match="too large a page"):
+        await reader.read(page, told="text/html")
+
+
+def test_a_refusal_has_a_reason_whatever_the_program_wrote() -> None:
+    written = write_refusal(MediaError("no words", Lack.SCANNED))
+    assert (str(read_refusal(written)), read_refusal(written).lack) == ("no words", Lack.SCANNED)
+    odd = read_refusal(b"owner\n" + b"x" * 1000)
+    assert (str(odd), odd.lack) == ("x" * 200, Lack.UNREADABLE)
+    assert read_refusal(b"\xff").lack is Lack.UNREADABLE
 
 
 async def test_a_pdf_inside_an_archive_makes_it_no_pdf(reader: ReaderProcess) -> None:
