@@ -88,6 +88,7 @@ async def test_a_word_document_gives_its_properties_headings_lists_tables_and_no
         "<w:r><w:rPr><w:rStyle w:val='hidden'/></w:rPr><w:t>{}</w:t></w:r>",
         "<w:r><w:rPr><w:sz w:val='2'/></w:rPr><w:t>{}</w:t></w:r>",
         "<w:r><w:instrText>{}</w:instrText></w:r>",
+        "<w:r><w:drawing><x:posOffset xmlns:x='x'>{}</x:posOffset></w:drawing></w:r>",
         "<w:r><mc:Fallback xmlns:mc='x'><w:t>{}</w:t></mc:Fallback></w:r>",
         "<!-- {} -->",
     ],
@@ -100,7 +101,7 @@ async def test_what_people_do_not_see_in_a_word_document_is_not_read(unseen: str
 
 @pytest.mark.parametrize(
     "properties",
-    ["<w:vanish w:val='0'/>", "<w:sz w:val='21'/>", "<w:rPrChange><w:rPr><w:vanish/></w:rPr></w:rPrChange>"],
+    ["<w:vanish w:val='0'/>", "<w:sz w:val='3'/>", "<w:rPrChange><w:rPr><w:vanish/></w:rPr></w:rPrChange>"],
 )
 async def test_what_people_see_in_a_word_document_is_read(properties: str, reader: ReaderProcess) -> None:
     assert await lines(reader, office.docx_of(f"<w:p>{run('看得见', properties)}</w:p>")) == ("看得见",)
@@ -177,7 +178,10 @@ async def test_slides_are_read_in_their_order_with_titles_tables_and_notes(reade
     second = slide_of(f"<p:graphicFrame><a:tbl><a:tr>{cells}</a:tr></a:tbl></p:graphicFrame>")
     notes = slide_of(shape("说慢一点") + shape("1", placeholder="sldNum"), tag="notes")
     more = {
-        "ppt/slides/_rels/slide2.xml.rels": office.rels(("n", "notesSlide", "../notesSlides/n.xml")),
+        "ppt/slides/_rels/slide2.xml.rels": office.rels(
+            ("l", "slideLayout", "../layouts/l.xml"), ("n", "notesSlide", "../notesSlides/n.xml")
+        ),
+        "ppt/layouts/l.xml": slide_of(shape("单击此处编辑"), tag="sldLayout"),
         "ppt/notesSlides/n.xml": notes,
     }
     read = await reader.read(office.pptx_of([first, second], more, order=[2, 1]))
@@ -257,6 +261,41 @@ async def test_names_are_read_in_the_letters_they_were_written_in(encoding: str,
 )  # fmt: skip
 async def test_what_is_odd_about_an_entry_is_said(name: str, told: tuple[str, ...], reader: ReaderProcess) -> None:
     assert await lines(reader, office.HOSTILE_ZIPS[name]()) == told
+
+
+# --- parts that are not there ---------------------------------------------------------------------
+
+
+@each_case(
+    ("kind", "gone", "told"),
+    [
+        ("pptx", "ppt/slides/slide1.xml", ("# [slide 2] 二",)),
+        ("xlsx", "xl/worksheets/sheet1.xml", ("# b", "2")),
+        ("docx", "word/_rels/document.xml.rels", ("x",)),
+        ("pptx", "ppt/nothing.xml", ("# [slide 1] 一", "# [slide 2] 二")),
+    ],
+)
+async def test_what_is_named_and_not_there_is_left_out(
+    kind: str, gone: str, told: tuple[str, ...], reader: ReaderProcess
+) -> None:
+    sheets = {name: sheet_of(f"<row><c><v>{n}</v></c></row>") for n, name in enumerate("ab", 1)}
+    whole = {"pptx": office.pptx("一\n二"), "xlsx": office.xlsx_of(sheets), "docx": office.docx_of(paragraph("x"))}
+    entries = office.unpacked(whole[kind])
+    entries.pop(gone, None)
+    assert await lines(reader, office.packed(entries)) == told
+
+
+async def test_a_slide_or_sheet_without_a_relationship_is_left_out(reader: ReaderProcess) -> None:
+    entries = office.unpacked(office.pptx("一\n二"))
+    entries["ppt/_rels/presentation.xml.rels"] = office.rels(("s2", "slide", "slides/slide2.xml"))
+    assert await lines(reader, office.packed(entries)) == ("# [slide 2] 二",)
+
+
+async def test_a_chapter_that_is_not_there_is_left_out(reader: ReaderProcess) -> None:
+    pytest.importorskip("selectolax", reason="the extra web is not installed")
+    entries = office.unpacked(office.epub("一\n二"))
+    del entries["OEBPS/c0.xhtml"]
+    assert await lines(reader, office.packed(entries)) == ("二",)
 
 
 # --- plain text, and what cannot be read ----------------------------------------------------------
