@@ -52,7 +52,7 @@ def select_text(document: Document, *, about: str = "", part: int = 1) -> Select
             what = f"the beginning, as no passage is about {words[:80]!r}"
     else:
         parts = parts_of(paragraphs)
-        if part > len(parts):
+        if not 0 < part <= len(parts):
             problem = f"part: it has only {len(parts)}"
             raise InvalidArguments(problem, fields=(problem,))
         text, is_all = parts[part - 1], len(parts) == 1 and not document.is_cut

@@ -4,6 +4,7 @@ and that hostile ones are killed, refused or cut, and the same reader reads the 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from adapters.media import pdf_text
 from adapters.media.confined_protocol import read_refusal, write_refusal
 from adapters.media.document_text import MAX_TEXT
+from adapters.media.reader import read
 from adapters.media.reader_process import ReaderProcess
 from bot.core.documents import Document, UnreadableDocument
 from frostagent.types.errors import Lack, MediaError
@@ -327,6 +329,8 @@ async def test_of_a_long_text_the_beginning_is_read_and_it_says_so(
     assert read.is_cut
     assert read.paragraphs[0].startswith(f"x{line}你")
     assert "\ufffd" not in read.paragraphs[-1]
+    read = await reader.read(line.encode(encoding) * 250_000)  # read to its end, and kept in part
+    assert (read.is_cut, sum(map(len, read.paragraphs))) == (True, MAX_TEXT)
 
 
 @each_case(
@@ -360,6 +364,20 @@ async def test_a_pdf_that_cannot_be_read_says_why(reader: ReaderProcess) -> None
     assert await lack(reader, text_pdf("", "")) is Lack.SCANNED
     assert await lack(reader, HOSTILE_PDFS["encrypted with a password"]()) is Lack.ENCRYPTED
     assert await lack(reader, HOSTILE_PDFS["nothing but its first line"]()) is Lack.DAMAGED
+
+
+def test_without_the_extra_web_office_and_archives_are_read_and_the_others_say_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for library in ("pypdf", "selectolax", "selectolax.lexbor"):
+        monkeypatch.setitem(sys.modules, library, None)
+    for data in (text_pdf("hello"), HONEST["epub"]):
+        with pytest.raises(MediaError) as raised:
+            read(b"\n" + data)
+        assert raised.value.lack is Lack.NOT_INSTALLED
+    for kind in ("docx", "xlsx", "pptx", "zip"):
+        assert "霜降" in read(b"\n" + HONEST[kind]).decode()
+    assert '"kind":"text"' in read(b"\n" + PAGE.encode()).decode(), "a page is read as its source"
 
 
 async def test_of_a_slow_pdf_the_pages_so_far_are_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,8 +100,9 @@ async def test_a_long_document_comes_in_parts_and_there_is_no_part_behind_the_la
     last = await house.looks.look(GROUP, "a1", run_id="r1", part=number)
     assert "桂花糕" not in first.content
     assert last.content.endswith("\n    桂花糕每份十二元")
-    with pytest.raises(InvalidArguments, match=f"only {number}"):
-        await house.looks.look(GROUP, "a1", run_id="r1", part=number + 1)
+    for part in (number + 1, 0, -1):
+        with pytest.raises(InvalidArguments, match=f"only {number}"):
+            await house.looks.look(GROUP, "a1", run_id="r1", part=part)
 
 
 async def test_without_the_library_it_says_so_in_the_words_that_why_knows() -> None:
