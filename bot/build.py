@@ -15,7 +15,14 @@ from aiohttp import ClientSession
 
 from adapters.fetching.lazy import LazyWeb
 from adapters.fetching.limits import FetchLimits
-from adapters.media.attachments import PictureSight, TextReader, Transcribe, VoiceEar
+from adapters.media.attachments import (
+    FETCHING_FILE,
+    MAX_FILE_BYTES,
+    PictureSight,
+    ReceivedDocuments,
+    Transcribe,
+    VoiceEar,
+)
 from adapters.media.decoder_process import DecoderProcess
 from adapters.media.folder import MAX_BASE64, DraftFiles, MediaFolder
 from adapters.media.reader_process import ReaderProcess
@@ -391,10 +398,19 @@ def build_app(
     errands = Errands(model=models.cheap, store=store, spending=spending, clock=clock, ids=ids)
     agent = user_agent(settings.tools_contact)
     web = LazyWeb(clock=clock, user_agent=agent, base_urls=settings.tools_mirrors)
-    # Two clients for URLs from outside: received files are small and urgent, sent files may be
-    # large.
+    # Clients for URLs from outside: received pictures and voices are small and urgent, documents
+    # and sent files may be large.
     received = LazyWeb(
         clock=clock, user_agent=agent, base_urls=settings.tools_mirrors, foreign=True
+    )
+    received_documents = LazyWeb(
+        clock=clock,
+        user_agent=agent,
+        base_urls=settings.tools_mirrors,
+        foreign=True,
+        limits=FetchLimits(
+            request_seconds=FETCHING_FILE, total_seconds=FETCHING_FILE, body_bytes=MAX_FILE_BYTES
+        ),
     )
     sent = sent_media_client(settings, clock=clock)
     media = build_media_folder(settings, client=sent)
@@ -466,7 +482,10 @@ def build_app(
         sight = DescribedSight(sight, model=models.vision, store=store, clock=clock)
     if transcribe is not None:
         ear = VoiceEar(web=received, ask=transport.get_record, transcribe=transcribe)
-    senses = Senses(sight, ear, TextReader(web=received, ask=transport.get_file), looking)
+    documents = ReceivedDocuments(
+        web=received_documents, ask=transport.get_file, documents=reader, clock=clock
+    )
+    senses = Senses(sight, ear, documents, looking)
 
     # --- memory -----------------------------------------------------------------------------------
 
@@ -616,6 +635,7 @@ def build_app(
             forwards=Forwards(wire),
             senses=senses,
             owners=owners,
+            language_of=lambda where: personas.of(where).language,
         ),
         ChatLog: StoredChatLog(
             store=store,
@@ -1261,7 +1281,7 @@ def build_app(
         ports=common_ports,
         decoder=decoder,
         reader=reader,
-        web_clients=(web, received, sent, search_client, pages_client),
+        web_clients=(web, received, received_documents, sent, search_client, pages_client),
         servers=servers,
         senses=senses,
         reloads=reloads,

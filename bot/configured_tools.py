@@ -114,8 +114,8 @@ def lacking_tools(settings: Settings) -> dict[str, Bilingual]:
         lacks[search_web.name] = lack
     if not settings.has_web:
         lacks[read_page.name] = UNSET.fill()
-    elif not all(map(find_spec, READERS)):
-        lacks[read_page.name] = NOT_INSTALLED.fill()
+    elif lack := lacking_libraries():
+        lacks[read_page.name] = lack
     return lacks
 
 
@@ -128,6 +128,11 @@ def can_read_pages(settings: Settings, toolset: Toolset) -> bool:
     if why:
         logger.warning("no link is summed up unasked (BOT_LINKS=auto): read_page %s", why)
     return not why
+
+
+def lacking_libraries() -> Bilingual | None:
+    """What to install so that pages, PDFs and e-books can be read; None if it is installed."""
+    return None if all(map(find_spec, READERS)) else NOT_INSTALLED.fill()
 
 
 def _as_set_up(tool: Tool, lacks: Mapping[str, Bilingual]) -> Tool:

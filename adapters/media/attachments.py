@@ -1,13 +1,11 @@
-"""Received attachments in a model's form: images, text of files, transcripts of voice messages."""
+"""Received attachments in a model's form: images, documents, transcripts of voice messages."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
 import binascii
-import codecs
 import io
-import re
 import wave
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
@@ -15,14 +13,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from cachetools import LRUCache
+from cachetools import LRUCache, TTLCache
+from msgspec.structs import replace
 
 from bot.core.conversation import Conversation
+from bot.core.documents import Document, UnreadableDocument
 from bot.core.errors import TransportError
 from bot.core.language import CATALOGUE, NotifyOwners, Phrase
-from bot.core.ports import KeptFile, Seen, Web
+from bot.core.ports import Documents, KeptFile, Seen, Web
 from bot.core.segments import File, Picture, Record
 from frostagent.types.errors import Lack, MediaError, ToolFailed
+from frostagent.types.ports import Clock
 
 FETCHING = 4.0  # seconds for a URL, so that time is left to ask the OneBot server
 EXPIRED = frozenset({400, 403, 404, 410})  # statuses of a URL whose key has expired
@@ -184,32 +185,49 @@ class PictureSight:
         return Seen(url)
 
 
-MAX_FILE_BYTES = 200 * 2**10
-MAX_TEXT = 8000  # characters
-CUT = "…(共 {total} 字)"
-MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-BINARY = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # never in text, except for colours (1b)
+MAX_FILE_BYTES: Final = 20 * 2**20
+FETCHING_FILE: Final = 25.0  # seconds; 20 MB at 7 Mbit/s
+KEPT_TEXT: Final = 2_000_000  # characters of documents that are kept
+FRESH: Final = 600.0  # seconds
 
 AskFile: TypeAlias = Callable[[Conversation, File], Awaitable[KeptFile]]
 """Asks the OneBot server for a file of a conversation. Raises TransportError."""
 
 
-class TextReader:
-    """The `TextFileReader` port. `web` must be safe for foreign URLs."""
+class ReceivedDocuments:
+    """The `FileReader` port. `web` must be safe for foreign URLs and allow `MAX_FILE_BYTES`. A
+    document is kept for ten minutes, because its parts are read one after the other.
+    """
 
-    def __init__(self, *, web: Web, ask: AskFile, fetching: float = FETCHING) -> None:
+    def __init__(
+        self,
+        *,
+        web: Web,
+        ask: AskFile,
+        documents: Documents,
+        clock: Clock,
+        fetching: float = FETCHING_FILE,
+    ) -> None:
         self._received = ReceivedFiles(web, max_bytes=MAX_FILE_BYTES, fetching=fetching)
         self._ask = ask
+        self._documents = documents
+        self._kept: TTLCache[tuple[Conversation, File], Document] = TTLCache(
+            KEPT_TEXT, FRESH, timer=clock.monotonic, getsizeof=_length
+        )
 
-    async def read(self, conversation: Conversation, file: File) -> str:
-        """Return the file's text, cut at MAX_TEXT. Raises MediaError."""
+    async def read(self, conversation: Conversation, file: File) -> Document:
+        """See `FileReader.read`. Raises MediaError."""
+        key = conversation, replace(file, handle="")
+        if (kept := self._kept.get(key)) is not None:
+            return kept
         self._received.check(file.size)
-        text = as_text(await self._bytes(conversation, file))
-        return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + CUT.format(total=len(text))
+        data = await self._bytes(conversation, file)
+        try:
+            document = await self._documents.read(data)
+        except UnreadableDocument as error:
+            raise MediaError(str(error), error.lack) from error
+        self._kept[key] = document
+        return document
 
     async def _bytes(self, conversation: Conversation, file: File) -> bytes:
         if file.url:
@@ -225,17 +243,8 @@ class TextReader:
         return await self._received.fetch(kept, tried=file.url)
 
 
-def as_text(data: bytes) -> str:
-    """Decode by the byte order mark, else as UTF-8, else as GB 18030. Raises MediaError."""
-    marked = [encoding for mark, encoding in MARKS if data.startswith(mark)]
-    for encoding in marked or ["utf-8", "gb18030"]:
-        try:
-            text = data.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        if not BINARY.search(text):
-            return text
-    raise MediaError("it is no text", Lack.NO_TEXT)
+def _length(document: Document) -> int:
+    return 1000 + sum(map(len, document.paragraphs))
 
 
 MAX_VOICE_BYTES = 5 * 2**20

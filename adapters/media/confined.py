@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
-from adapters.media.confined_protocol import ANSWER, DONE, HEAD, REFUSED
+from adapters.media.confined_protocol import ANSWER, DONE, HEAD, REFUSED, write_refusal
 from adapters.media.landlock import restrict_process
 from frostagent.types.errors import MediaError
 
@@ -54,7 +54,7 @@ def serve(source: int, sink: int, *, do: Do, cpu: int, idle: float) -> None:
         try:
             kind, answer = DONE, do(data)
         except MediaError as error:
-            kind, answer = REFUSED, str(error).encode()
+            kind, answer = REFUSED, write_refusal(error)
         _write_all(sink, ANSWER.pack(kind, len(answer)) + answer)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from adapters.media.confined_protocol import ANSWER, DONE, HEAD
+from adapters.media.confined_protocol import ANSWER, DONE, HEAD, read_refusal
 from frostagent.types.errors import MediaError
 
 logger = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ class ConfinedProcess:
             raise MediaError(f"the process that {self._work.does} does not stay")
         kind, body = answer
         if kind != DONE:
-            raise MediaError(body.decode("utf-8", "replace")[:200])
+            raise read_refusal(body)
         return body
 
     async def _ask(self, data: bytes) -> tuple[int, bytes] | None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
-from frostagent.types.errors import MediaError
+from frostagent.types.errors import Lack, MediaError
 
 MAX_TEXT: Final = 200_000  # characters of a document that are kept
 LONGEST_FIELD: Final = 200  # characters of a title or an author
+SEPARATOR: Final = 5  # characters that each paragraph counts more: so there are few very short ones
+BLANK_LINES: Final = re.compile(r"^(?:[^\S\n]*\n)+")
+DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 class Paragraphs:
@@ -22,13 +26,15 @@ class Paragraphs:
         self._room = MAX_TEXT
 
     def add(self, paragraph: str) -> None:
-        """Keep it, cut where the room ends; nothing if it is blank."""
-        text = paragraph.strip()
+        """Keep it, cut where the room ends; nothing if it is blank. The blanks before its first
+        word stay: it may be a program's text.
+        """
+        text = BLANK_LINES.sub("", paragraph.rstrip())
         if not text or self.is_full:
             return
         if len(text) > self._room:
-            text, self.is_full = text[: self._room], True
-        self._room -= len(text)
+            text, self.is_full = text[: max(0, self._room)], True
+        self._room -= len(text) + SEPARATOR
         if text:
             self.kept.append(text)
 
@@ -38,6 +44,12 @@ def one_line(text: object, longest: int = LONGEST_FIELD) -> str:
     if not isinstance(text, str):
         return ""
     return " ".join("".join(_shown(text[: 10 * longest])).split())[:longest]
+
+
+def day_of(moment: object) -> str:
+    """The day of a moment in ISO 8601; empty for anything else."""
+    found = DAY.match(one_line(moment))
+    return found[0] if found else ""
 
 
 def seen(text: str) -> str:
@@ -68,7 +80,7 @@ def as_text(data: bytes, charset: str = "") -> str:
     except LookupError:
         text = data.decode("utf-8", "replace")
     if text.count("\ufffd") > len(text) // 10:
-        raise MediaError("its letters cannot be read")
+        raise MediaError("its letters cannot be read", Lack.NO_TEXT)
     return text
 
 

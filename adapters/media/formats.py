@@ -37,9 +37,11 @@ WEBP = _format("WEBP", "image", ".webp")
 BMP = _format("BMP", "image", ".bmp", ".dib")
 MP4 = _format("MP4", "video", ".mp4", ".m4v", ".mov", ".3gp", ".3g2")
 M4A = _format("M4A", "record", ".m4a", ".m4b", ".mp4")
+ZIP = _format("a ZIP archive", "file")  # also docx, xlsx, pptx and epub
+OLE = _format("an OLE file", "file")  # Office before 2007, and encrypted Office documents
 
 # First bytes -> format. Only images, voice and video are sent as such; the others are listed for
-# errors.
+# the readers of documents and for errors.
 SIGNATURES: Final[tuple[tuple[re.Pattern[bytes], Format], ...]] = tuple(
     (re.compile(pattern, re.DOTALL), found)
     for pattern, found in (
@@ -67,7 +69,9 @@ SIGNATURES: Final[tuple[tuple[re.Pattern[bytes], Format], ...]] = tuple(
         (rb"8BPS", _format("PSD", "file")),
         (rb"\0\0[\x01\x02]\0", _format("ICO", "file")),
         (rb"%PDF-", _format("PDF", "file", ".pdf")),
-        (rb"PK(\x03\x04|\x05\x06)|\x1f\x8b|Rar!|7z\xbc\xaf", _format("an archive", "file")),
+        (rb"PK(\x03\x04|\x05\x06)", ZIP),
+        (rb"\x1f\x8b|Rar!|7z\xbc\xaf", _format("an archive", "file")),
+        (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", OLE),
         (rb"MZ|\x7fELF", _format("a program", "file")),
         (rb"(?i)(\xef\xbb\xbf)?\s*(<[?!][^>]*>\s*)*<svg[\s>/]", _format("SVG", "file")),
         (rb"(?i)(\xef\xbb\xbf)?\s*(<!--[^>]*>\s*)*<(!doctype\s+html|html|head|body)[\s>]",

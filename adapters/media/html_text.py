@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from adapters.media.document_text import Paragraphs, as_text, one_line, seen
 from bot.core.documents import Document
-from frostagent.types.errors import MediaError
+from frostagent.types.errors import Lack, MediaError
 
 LEFT_OUT: Final = (
     "script, style, noscript, template, svg, math, iframe, object, embed, canvas, video, audio, "
@@ -94,7 +94,7 @@ def read_html(data: bytes, charset: str = "") -> Document:
     if needs_script and _length(paragraphs) < BARE:
         raise MediaError("it shows its text only by JavaScript, which is not run")
     if not paragraphs.kept:
-        raise MediaError("it has no text")
+        raise MediaError("it has no text", Lack.EMPTY)
     return Document(
         kind="page",
         title=title,
@@ -105,21 +105,35 @@ def read_html(data: bytes, charset: str = "") -> Document:
     )
 
 
+def read_chapter(data: bytes, paragraphs: Paragraphs) -> None:
+    """Add all the text of a book's chapter. Raises MediaError if it is nested too deeply."""
+    tree = _parsed(data, "")
+    _leave_out(tree, with_unseen=False)
+    if tree.body is not None:
+        for line in _lines(_outline(tree.body)):
+            paragraphs.add(line)
+
+
 def _parsed(data: bytes, charset: str) -> Any:
     return import_module("selectolax.lexbor").LexborHTMLParser(as_text(data, charset))
 
 
 def _paragraphs(tree: Any, *, with_unseen: bool) -> Paragraphs:
+    _leave_out(tree, with_unseen=with_unseen)
+    paragraphs = Paragraphs()
+    if tree.body is not None:
+        for line in _lines(_main_part(_outline(tree.body))):
+            paragraphs.add(line)
+    return paragraphs
+
+
+def _leave_out(tree: Any, *, with_unseen: bool) -> None:
+    """Remove what is not text of the page, and what people do not see."""
     for node in tree.css(LEFT_OUT):
         node.decompose()
     for node in () if with_unseen else tree.css("[style]"):
         if UNSEEN.search(REMARK.sub("", node.attributes.get("style") or "").lower()):
             node.decompose()
-    paragraphs = Paragraphs()
-    if tree.body is not None:
-        for line in _lines(_outline(tree.body)):
-            paragraphs.add(line)
-    return paragraphs
 
 
 def _length(paragraphs: Paragraphs) -> int:
@@ -237,11 +251,11 @@ def _outline(body: Any) -> list[_Line]:
     return [one for one in lines if one.words()]
 
 
-def _lines(outline: list[_Line]) -> Iterator[str]:
-    """The paragraphs of the main part, with headings marked and each table row as one line."""
+def _lines(lines: list[_Line]) -> Iterator[str]:
+    """The paragraphs, with headings marked and each table row as one line."""
     row: list[str] = []
     row_place = 0
-    for line in _main_part(outline):
+    for line in lines:
         words = line.words()
         is_cell = line.tag in CELLS and len(line.within) > 1
         if row and not (is_cell and line.within[-2] == row_place):

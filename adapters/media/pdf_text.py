@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import io
 import logging
+import time
 from importlib import import_module
 from typing import Any, Final
 
 from adapters.media.document_text import Paragraphs, one_line, seen
 from bot.core.documents import Document
-from frostagent.types.errors import MediaError
+from frostagent.types.errors import Lack, MediaError
 
 MOST_PAGES: Final = 500  # that are looked at
+ENOUGH_TIME: Final = 4.0  # seconds of the processor, after which the pages so far are the answer
 
 
 def read_pdf(data: bytes) -> Document:
@@ -22,11 +24,14 @@ def read_pdf(data: bytes) -> Document:
     pypdf: Any = import_module("pypdf")
     reader = pypdf.PdfReader(io.BytesIO(data), strict=False)
     if reader.is_encrypted and not reader.decrypt(""):
-        raise MediaError("it is encrypted, and needs a password")
+        raise MediaError("it is encrypted, and needs a password", Lack.ENCRYPTED)
     paragraphs = Paragraphs()
+    began, is_cut = time.process_time(), False
     pages = len(reader.pages)
     for number, page in enumerate(reader.pages, 1):
-        if number > MOST_PAGES or paragraphs.is_full:
+        is_late = number > 1 and time.process_time() - began > ENOUGH_TIME
+        if is_late or number > MOST_PAGES or paragraphs.is_full:
+            is_cut = True
             break
         text = _tidied(page.extract_text() or "")
         if text:
@@ -34,7 +39,8 @@ def read_pdf(data: bytes) -> Document:
             for paragraph in text.split("\n\n"):
                 paragraphs.add(paragraph)
     if not paragraphs.kept:
-        raise MediaError(f"none of its {pages} pages has text: it may be a scan")
+        looked = "the pages that were looked at" if is_cut else f"its {pages} pages"
+        raise MediaError(f"none of {looked} has text: it may be a scan", Lack.SCANNED)
     about = reader.metadata
     made = getattr(about, "creation_date_raw", None) or ""
     return Document(
@@ -43,7 +49,7 @@ def read_pdf(data: bytes) -> Document:
         author=one_line(about.author if about else ""),
         date=_day(one_line(made)),
         paragraphs=tuple(paragraphs.kept),
-        is_cut=paragraphs.is_full or pages > MOST_PAGES,
+        is_cut=is_cut or paragraphs.is_full,
     )
 
 

@@ -11,8 +11,8 @@ from typing import Final
 from msgspec import DecodeError, json
 
 from adapters.media.confined_process import IDLE, ConfinedProcess, Work, command_of
-from bot.core.documents import Document
-from frostagent.types.errors import MediaError, ToolFailed
+from bot.core.documents import Document, UnreadableDocument
+from frostagent.types.errors import Lack, MediaError
 
 SECONDS: Final = 8.0  # for one document
 PATIENCE: Final = 20.0  # seconds for one document, including the wait for earlier ones
@@ -47,15 +47,16 @@ class ReaderProcess:
         return self._process.pid
 
     async def read(self, data: bytes, *, told: str = "") -> Document:
-        """See `Documents.read`. Raises ToolFailed."""
+        """See `Documents.read`. Raises UnreadableDocument."""
         line = " ".join(told.split()).encode("ascii", "replace")[:200]
         try:
             answer = await self._process.ask(line + b"\n" + data)
             return json.decode(answer, type=Document)
         except MediaError as error:
-            raise ToolFailed(str(error)) from error
+            raise UnreadableDocument(str(error), error.lack) from error
         except DecodeError as error:
-            raise ToolFailed("the process that reads documents answered something else") from error
+            why = "the process that reads documents answered something else"
+            raise UnreadableDocument(why, Lack.UNREADABLE) from error
 
     async def aclose(self) -> None:
         """End the process; the next document would start another."""

@@ -47,6 +47,7 @@ from adapters.offline.reminders import Reminding, read_reminding
 DEMO_PICTURE = "demo.png"
 READ = 2  # pages read after a search
 PASSAGE = 120  # characters of a page that are quoted
+TEXT = re.compile(r"\n *text:\n")
 RESULT = re.compile(r"^url: (\S+)$", re.MULTILINE)
 LINE = re.compile(r"^text: (.+)$", re.MULTILINE)
 
@@ -98,8 +99,8 @@ def _as_coder(question: DemoQuestion, messages: Sequence[Json]) -> str:
 
 
 def _passage(page: str) -> str:
-    """The first prose in a result of `read_page`."""
-    lines = page.partition("\ntext:\n")[2].splitlines()
+    """The first prose in a result of `read_page`, or of a document in one of `look`."""
+    lines = TEXT.split(page, 1)[-1].splitlines()
     prose = [line.strip() for line in lines if not line.strip().startswith(("#", "…", "[page"))]
     return next((line for line in prose if len(line) > 12), "".join(prose[:1]))[:PASSAGE]
 
@@ -152,8 +153,7 @@ class _Mind:
             case Greeting() if self.question.pictures and not self.question.text:
                 return self.see()
             case Opening() if self.question.handle:
-                call = DemoCall("look", {"id": self.question.handle})
-                return self.pass_on(call, phrases.SEEN)
+                return self.look(self.question.handle)
             case SayNothing():
                 return self.call(DemoCall("stay_silent", {}))
             case Tale():
@@ -210,6 +210,14 @@ class _Mind:
         if results := self.results_of(call.name):
             return self.conclude(results[-1], phrase, phrases.NOT_OPENED)
         return self.call(call)
+
+    def look(self, handle: str) -> Thought:
+        """Open an attachment, then quote it; of a document only the beginning."""
+        results = self.results_of("look")
+        if not results or results[-1].failed:
+            return self.pass_on(DemoCall("look", {"id": handle}), phrases.SEEN)
+        text = results[-1].text
+        return self.say(phrases.SEEN, text=_passage(text) if TEXT.search(text) else text)
 
     def remind(self, wanted: Reminding | None) -> Thought:
         """Create, list or cancel a reminder, then report the result."""

@@ -357,8 +357,10 @@ RECAP = re.compile(
     re.IGNORECASE,
 )
 OPENING = re.compile(
-    r"看看|看一下|打开|听听|听一下|[这那](?:张图|个文件|段语音|个转发|是什么)|里面(?:是|写|说)了?什么|"
-    r"\b(?:open|look at|listen to|read) (?:it|this|that)\b|\bwhat(?: is|'s) (?:this|that|in it)\b",
+    r"看看|看一下|打开|听听|听一下|[这那](?:张图|[个份]文[件档]|[个份]表格|[个份]PDF|个压缩包|本书|段语音|个转发|是什么)|"
+    r"里面?(?:是|写|说|讲|有)了?(?:些|点)?(?:什么|啥)|"
+    r"\b(?:open|look at|listen to|read) (?:it|this|that)\b|\bwhat(?: is|'s) (?:this|that|in it)\b|"
+    r"\b(?:this|that|the) (?:file|document|pdf|sheet|archive|zip|book|slides)\b",
     re.IGNORECASE,
 )
 QUIET = re.compile(

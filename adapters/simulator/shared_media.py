@@ -64,11 +64,16 @@ def voice(world: World, name: str, sound: bytes) -> Json:
     )
 
 
-def file(world: World, name: str, content: bytes, *, size: int | None = None) -> Json:
-    """A file; `size` is the announced one, by default the real one."""
-    world.contents[name] = content
+def file(
+    world: World, name: str, content: bytes, *, size: int | None = None, file_id: str = ""
+) -> Json:
+    """A file; `size` is the announced one, by default the real one. The id is by default the
+    name.
+    """
+    key = file_id or name
+    world.contents[key] = content
     told = len(content) if size is None else size
-    return _segment("file", file=name, file_id=f"/{name}", file_size=str(told))
+    return _segment("file", file=name, file_id=f"/{key}", file_size=str(told))
 
 
 def card(title: str, description: str = "", url: str = "") -> Json:
@@ -164,8 +169,9 @@ def get_file(world: World, params: Params) -> Done:
 
 def get_file_url(world: World, params: Params) -> Done:
     """The URL of a shared file; with its content, because the URL serves nothing."""
-    name = world.messages.medium(str(params.get("file_id")))["file"]
-    return Done({"url": f"https://{HOST}/{name}", **_content(world, name)})
+    medium = world.messages.medium(str(params.get("file_id")))
+    key = str(medium.get("file_id") or medium["file"]).removeprefix("/")
+    return Done({"url": f"https://{HOST}/{key}", **_content(world, key)})
 
 
 def _content(world: World, name: str) -> Json:

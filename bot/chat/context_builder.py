@@ -223,14 +223,16 @@ class PromptContext:
     def find(self, where: Conversation, handle: str) -> AttachmentNamed | None:
         return self.history.things.find(where, handle)
 
-    def opened(self, message: MessageReceived, forwarded: Forwarded) -> str:
+    def opened(self, message: MessageReceived, forwarded: Forwarded, *, language: str = "") -> str:
         """An opened attachment and forwarded messages, rendered."""
-        view = self.view(message.conversation)
+        view = self.view(message.conversation, language=language)
         return opened_line(message, self._within(message, forwarded), view)
 
-    def lacking(self, where: Conversation, segment: Segment, lack: Lack) -> str:
+    def lacking(
+        self, where: Conversation, segment: Segment, lack: Lack, *, language: str = ""
+    ) -> str:
         """The words for an attachment that cannot be opened."""
-        return missing_words(segment, lack, self.view(where).words)
+        return missing_words(segment, lack, self.view(where, language=language).words)
 
     def view(
         self,

@@ -25,7 +25,7 @@ from bot.core.conversation import Conversation
 from bot.core.errors import ActionUnanswered, TransportError
 from bot.core.events import NO_IDS, MessageReceived
 from bot.core.journal import PictureDescribed, UsageAdded
-from bot.core.ports import PictureReader, Seen, Store, TextFileReader, Transport, VoiceListener
+from bot.core.ports import FileReader, PictureReader, Seen, Store, Transport, VoiceListener
 from bot.core.segments import Forward, Picture, Record, Segment
 from bot.core.task_context import current_run
 from bot.memory.history import History
@@ -202,7 +202,7 @@ class Senses:
 
     sight: PictureReader | None = None
     ear: VoiceListener | None = None
-    reader: TextFileReader | None = None
+    reader: FileReader | None = None
     looking: float = LOOKING
 
     @property

@@ -66,6 +66,7 @@ NAMES: Final[Mapping[str, Phrase]] = {
     "store": Phrase("数据库", "store"),
     "token": Phrase("令牌", "token"),
     "tools": Phrase("工具", "tools"),
+    "documents": Phrase("读文件", "documents"),
     "versions": Phrase("游戏版本", "versions"),
     "vision": Phrase("看图的模型", "vision"),
     "weather": Phrase("天气", "weather"),

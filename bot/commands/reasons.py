@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from bot.approvals.decision import NO_OWNER
 from bot.approvals.tool_call_wording import NOT_PROMISED, TOO_LONG, TOO_MANY, UNREACHABLE
+from bot.core.documents import NEEDS_LIBRARIES
 from bot.core.journal import Undelivered, Unfinished
 from bot.core.language import CATALOGUE, Bilingual, Phrase, bilingual
 from bot.policy.wake import Silence
@@ -40,9 +41,14 @@ NO_ONE: Final = WORD.fill(
 NONE_REACHED: Final = WORD.fill(
     why=Phrase("可是 BOT_OWNERS 里的主人都联系不上", "none of BOT_OWNERS could be reached")
 )
+INSTALL: Final = Phrase(
+    "没有装额外的库 web：pip install 'frostagent[web]'，Docker 下在 .env 里设 EXTRAS=web",
+    "the extra web is not installed: pip install 'frostagent[web]', with Docker EXTRAS=web in .env",
+)
 UNSET: Final = (TOO_MANY, TOO_LONG, NOT_PROMISED, ENGLISH.nobody_to_ask)
 """Why nobody's word could count, where no setting decides that."""
 DENIED_BY: Final[tuple[tuple[str, str | Phrase | None], ...]] = (
+    (NEEDS_LIBRARIES, INSTALL),
     (ENGLISH.denied, BY_NAME),
     (ENGLISH.only_for.partition("{who}")[0], AUDIENCES),
     (ENGLISH.not_allowed.format(reason=NO_OWNER), NO_ONE),

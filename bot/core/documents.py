@@ -1,8 +1,18 @@
-"""A parsed document: a web page, a PDF or plain text."""
+"""A parsed document: a web page, a PDF, an Office document, an e-book, the list of an archive or
+plain text.
+"""
 
 from __future__ import annotations
 
 from msgspec import Struct
+
+from frostagent.types.errors import Lack, ToolFailed
+
+PLAIN = "text"
+"""The `kind` of a plain text."""
+
+NEEDS_LIBRARIES = "PDFs and e-books cannot be read here."
+"""What a model is told first without the extra `web`. Stored journals contain it."""
 
 
 class Document(Struct, frozen=True):
@@ -17,3 +27,11 @@ class Document(Struct, frozen=True):
     date: str = ""
     paragraphs: tuple[str, ...] = ()
     is_cut: bool = False
+
+
+class UnreadableDocument(ToolFailed):
+    """A document that cannot be read; `lack` says why."""
+
+    def __init__(self, message: str, lack: Lack) -> None:
+        self.lack = lack
+        super().__init__(message)

@@ -253,22 +253,30 @@ class VoiceListener(Protocol):
         ...
 
 
-class TextFileReader(Protocol):
-    """Reads received text files."""
+class FileReader(Protocol):
+    """Reads received files: text, PDF, Office documents, e-books, and what is in an archive."""
 
-    async def read(self, conversation: Conversation, file: File) -> str:
-        """Its text, cut if it is long. Raises MediaError if it is unavailable, too large, or not
-        text.
-        """
+    async def read(self, conversation: Conversation, file: File) -> Document:
+        """What it says. Raises MediaError if it is unavailable, too large, or cannot be read."""
         ...
 
 
 class Looking(Protocol):
     """Opens attachments that the prompt of a run only names."""
 
-    async def look(self, conversation: Conversation, handle: str, *, run_id: str) -> ToolResult:
-        """Show the attachment with this short name there, with the authority of its sender. Raises
-        InvalidArguments (no such name), ToolDenied (this run has opened enough).
+    async def look(
+        self,
+        conversation: Conversation,
+        handle: str,
+        *,
+        run_id: str,
+        about: str = "",
+        part: int = 1,
+    ) -> ToolResult:
+        """Show the attachment with this short name there, with the authority of its sender; of a
+        long file the passages `about` something, or this part. Raises InvalidArguments (no such
+        name or part), ToolDenied (this run has opened enough), ToolUnavailable (a library is
+        missing).
         """
         ...
 
@@ -322,8 +330,8 @@ class Documents(Protocol):
     """Reads documents that strangers made, in a process where they can do no harm."""
 
     async def read(self, data: bytes, *, told: str = "") -> Document:
-        """What a document says; `told` is what its server says it is, as `text/html; charset=gbk`.
-        Raises ToolFailed: damaged, encrypted, too large, nothing that can be read.
+        """What a document says; `told` is what its server says it is, as `text/html; charset=gbk`,
+        empty for a file that a person sent. Raises UnreadableDocument, which is a ToolFailed.
         """
         ...
 

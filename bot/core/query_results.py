@@ -26,7 +26,7 @@ class UsageSum(Struct, frozen=True):
 
 class StoryCall(Struct, frozen=True):
     """A tool call: its name, its result code (empty while it runs), its seconds. `denied` is what
-    the model was told if the call was not allowed.
+    the model was told if the call was not allowed or not possible here.
     """
 
     name: str

@@ -218,6 +218,12 @@ class Lack(StrEnum):
     EXPIRED = "expired"
     TOO_LARGE = "too_large"
     NO_TEXT = "no_text"
+    EMPTY = "empty"
+    ENCRYPTED = "encrypted"
+    DAMAGED = "damaged"
+    SCANNED = "scanned"
+    OLD_OFFICE = "old_office"
+    NOT_INSTALLED = "not_installed"
     UNREADABLE = "unreadable"
     OUT_OF_REACH = "out_of_reach"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from adapters.media.attachments import PictureSight, TextReader, VoiceEar
+from adapters.media.attachments import PictureSight, ReceivedDocuments, VoiceEar
 from bot.app import open_service
 from bot.build import DESCRIBING
 from bot.chat.perception import LOOKING, DescribedSight
@@ -31,4 +31,4 @@ async def test_who_looks_and_who_listens_is_as_the_settings_have_it(
     async with open_service(given) as service:
         senses = service.app.senses
     assert senses.looking == (DESCRIBING if sight is DescribedSight else LOOKING)
-    assert (type(senses.sight), type(senses.ear), type(senses.reader)) == (sight, ear, TextReader)
+    assert (type(senses.sight), type(senses.ear), type(senses.reader)) == (sight, ear, ReceivedDocuments)

@@ -13,10 +13,12 @@ SHOWN = ToolResult("小明#2: [文件 a3]", sources=("7",), authority=Audience.E
 
 class Looks:
     def __init__(self) -> None:
-        self.asked: list[tuple[Conversation, str, str]] = []
+        self.asked: list[tuple[Conversation, str, str, str, int]] = []
 
-    async def look(self, conversation: Conversation, handle: str, *, run_id: str) -> ToolResult:
-        self.asked.append((conversation, handle, run_id))
+    async def look(
+        self, conversation: Conversation, handle: str, *, run_id: str, about: str = "", part: int = 1
+    ) -> ToolResult:
+        self.asked.append((conversation, handle, run_id, about, part))
         return SHOWN
 
 
@@ -24,4 +26,5 @@ async def test_what_is_opened_is_of_this_conversation_and_run_and_whose_it_is_st
     looks = Looks()
     context = tool_context({Looking: looks})
     assert await run_body(look, context, look.check({"id": "a3"})) == SHOWN
-    assert looks.asked == [(GROUP, "a3", context.run_id)]
+    await run_body(look, context, look.check({"id": "a3", "about": "价格", "part": 2}))
+    assert looks.asked == [(GROUP, "a3", context.run_id, "", 1), (GROUP, "a3", context.run_id, "价格", 2)]

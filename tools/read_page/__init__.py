@@ -1,6 +1,4 @@
-"""Reading a page: `pages.py` fetches and parses it, `passages.py` selects what a question is about,
-`tool.py` is the tool.
-"""
+"""Reading a page: `pages.py` fetches and parses it, `tool.py` is the tool."""
 
 from tools.read_page.tool import read_page
 

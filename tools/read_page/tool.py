@@ -6,12 +6,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from bot.core.documents import Document
+from bot.core.passages import Selection, format_fields, select_text
 from bot.core.urls import KnownUrls
-from frostagent.types.errors import InvalidArguments, ToolDenied, ToolFailed
+from frostagent.types.errors import ToolDenied, ToolFailed
 from frostagent.types.tools import ToolContext, tool
 from tools.read_page.pages import Pages, ReadPage, tidy_url
-from tools.read_page.passages import ABOUT, parts_of, passages_about
 
 UNKNOWN = (
     "words from outside were read before, so only a url that a person here named, or that "
@@ -43,18 +42,7 @@ async def read_page(
         page = await context.port(Pages).read(allowed, run_id=context.run_id)
     except ToolFailed as error:
         raise ToolFailed(f"The page cannot be read: {error}. {NOT_INVENTED}") from error
-    paragraphs = page.document.paragraphs
-    words = " ".join(about.split())
-    if words and sum(map(len, paragraphs)) > ABOUT:
-        if found := passages_about(paragraphs, words):
-            return told(page, f"passages about {words[:80]!r}", found)
-        beginning = parts_of(paragraphs, ABOUT)[0]
-        return told(page, f"the beginning, as no passage is about {words[:80]!r}", beginning)
-    parts = parts_of(paragraphs)
-    if part > len(parts):
-        problem = f"part: it has only {len(parts)}"
-        raise InvalidArguments(problem, fields=(problem,))
-    return told(page, f"part {part} of {len(parts)}" if len(parts) > 1 else "all", parts[part - 1])
+    return told(page, select_text(page.document, about=about, part=part))
 
 
 def _allowed(context: ToolContext, url: str) -> str:
@@ -70,10 +58,8 @@ def _allowed(context: ToolContext, url: str) -> str:
     return named
 
 
-def told(page: ReadPage, what: str, text: str) -> str:
-    """The page for the model. `bot/prompt/citations.py` reads its title and URLs; the page's text
-    is indented, so that none of its lines can pass for one of ours.
-    """
+def told(page: ReadPage, selection: Selection) -> str:
+    """The page for the model. `bot/prompt/citations.py` reads its title and URLs."""
     document = page.document
     fields = {
         "title": document.title or page.url,
@@ -81,12 +67,6 @@ def told(page: ReadPage, what: str, text: str) -> str:
         "also": page.asked if page.asked != page.url else "",
         "author": document.author,
         "date": document.date,
-        "shown": _shown(document, what),
+        "shown": selection.shown,
     }
-    head = "\n".join(f"{name}: {value}" for name, value in fields.items() if value)
-    return f"{head}\ntext:\n  {text.replace(chr(10), chr(10) + '  ')}"
-
-
-def _shown(document: Document, what: str) -> str:
-    cut = "; the document says more than is kept" if document.is_cut else ""
-    return f"{what} ({document.kind}{cut})"
+    return format_fields(fields, selection.text)

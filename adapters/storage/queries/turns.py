@@ -61,7 +61,7 @@ from bot.core.drafts import draft_of
 from bot.core.events import OF_JOB, MessageReceived
 from bot.core.journal import RequestPurpose, SendState, Undelivered, Unfinished
 from bot.core.query_results import Publication, Story, StoryCall, UsageSum
-from frostagent.types.errors import ToolDenied
+from frostagent.types.errors import ToolDenied, ToolUnavailable
 from frostagent.types.messages import AssistantMessage, ToolMessage, UserMessage
 from frostagent.types.runs import Stop
 
@@ -427,7 +427,8 @@ def _with_turn(connection: Connection, told: Story, turn: Row[Any]) -> Story:
 
 def _call(row: Row[Any]) -> StoryCall:
     told = StoryCall(row.name, row.code, row.seconds or 0.0)
-    result = _decoded(ToolMessage, row.result) if row.code == ToolDenied.code else None
+    is_told = row.code in {ToolDenied.code, ToolUnavailable.code}
+    result = _decoded(ToolMessage, row.result) if is_told else None
     return told if result is None else replace(told, denied=result.content)
 
 

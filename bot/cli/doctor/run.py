@@ -30,6 +30,7 @@ from bot.cli.doctor.models import (
 from bot.cli.doctor.onebot import check_forward, check_media_url, check_ports, check_reverse
 from bot.cli.doctor.storage import check_folders, check_privacy, check_store
 from bot.cli.doctor.tools import (
+    check_documents,
     check_games,
     check_search,
     check_tools,
@@ -140,6 +141,7 @@ def probes(
         ),
         Probe("search", partial(check_search, settings, web)),
         Probe("versions", partial(check_versions, web)),
+        Probe("documents", partial(asyncio.to_thread, check_documents)),
         Probe("games", partial(asyncio.to_thread, check_games, settings, clock=clock)),
         Probe("tools", partial(asyncio.to_thread, check_tools, settings)),
     ]

@@ -13,6 +13,7 @@ from bot.configured_tools import (
     TOOL_PORTS,
     build_toolset,
     find_tools,
+    lacking_libraries,
     lacking_tools,
     search_account,
     unknown_tools,
@@ -118,6 +119,15 @@ SEARCH_WRONG: Final = Phrase("用不了：{why}", "cannot be used: it {why}")
 SEARCH_ANSWERS: Final = Phrase("{name} 有答复，{price}", "{name} answers, {price}")
 FREE: Final = Phrase("不计价（没有设 SEARCH_PRICE）", "at no price (SEARCH_PRICE is not set)")
 PRICED: Final = Phrase("每千次 {price} 美元", "${price} for 1,000 searches")
+ALL_READ: Final = Phrase(
+    "大家发的文本、Office 文档、PDF、电子书都能读，压缩包能列出来",
+    "texts, Office documents, PDFs and e-books that people send can be read, archives listed",
+)
+SOME_READ: Final = Phrase(
+    "大家发的文本和 Office 文档能读，压缩包能列出来；读 PDF 和电子书{lack}",
+    "texts and Office documents that people send can be read, archives listed; reading PDFs and"
+    " e-books {lack}",
+)
 CANNOT_READ: Final = Phrase("读不了网页", "pages cannot be read")
 MEND_SEARCH: Final = Phrase(
     "见 docs/zh/web.md：检查 SEARCH_URL、SEARCH_KEY 和 SEARCH_KIND；在那之前它不能联网搜索",
@@ -158,6 +168,13 @@ async def check_search(settings: Settings, web: Web) -> list[Check]:
     whether pages can be read.
     """
     return [*await _check_service(settings, web), *_check_reading(settings)]
+
+
+def check_documents() -> list[Check]:
+    """Which of the files that people send can be read."""
+    if lack := lacking_libraries():
+        return [ok("documents", SOME_READ, lack=lack)]
+    return [ok("documents", ALL_READ)]
 
 
 def _check_reading(settings: Settings) -> list[Check]:

@@ -179,7 +179,7 @@ async def test_plain_text_is_read_by_paragraphs_without_unseen_marks(reader: Rea
     [
         (b"", "text/html", "it is empty"),
         (b"\x89PNG\r\n\x1a\n" + bytes(50), "image/png", "it is no page, PDF or text but image/png"),
-        (b"PK\x03\x04" + bytes(50), "application/zip", "it is no page, PDF or text but application/zip"),
+        (b"PK\x03\x04" + bytes(50), "application/zip", "it is a damaged ZIP archive"),
         (b"\x00\x01\x02" * 500, "", "it is no page, PDF or text but"),
         (b"<html><body><p> </p></body></html>", "text/html", "it has no text"),
     ],

@@ -222,6 +222,8 @@ def test_without_any_tool_the_rest_is_as_honest_as_ever() -> None:
         ("刚才聊了些什么？", DemoCall("chat_log", {}), "之前的聊天记录：\n阿澈#1: 早"),
         ("what did I miss?", DemoCall("chat_log", {}), "This was said before:\n阿澈#1: 早"),
         ("看看这个文件 [文件 a3 作业.txt 1.2 KB]", DemoCall("look", {"id": "a3"}), "我打开看了：\n阿澈#1: 早"),
+        ("这个文件讲了什么 [文件 a3 报告.docx 21 KB]", DemoCall("look", {"id": "a3"}), "我打开看了：\n阿澈#1: 早"),
+        ("what does this file say? [file a3 x.pdf]", DemoCall("look", {"id": "a3"}), "I have opened it:\n阿澈#1: 早"),
         ("look at this [picture i7]", DemoCall("look", {"id": "i7"}), "I have opened it:\n阿澈#1: 早"),
     ],
 )
@@ -229,6 +231,14 @@ def test_what_was_said_and_shared_is_opened(question: str, call: DemoCall, answe
     talk = Talk(question, tools=("chat_log", "look"))
     assert talk.call() == call
     assert talk.answer("阿澈#1: 早").text() == answer
+
+
+def test_of_a_document_only_the_beginning_is_passed_on() -> None:
+    talk = Talk("这个文件讲了什么 [文件 a3 报告.docx 21 KB]", tools=("look",))
+    head = "阿澈#1: [文件 a3 报告.docx]\n  shown: all (Word document)\n"
+    told = f"{head}  text:\n    # 通知\n    本周五放假一天，请大家相互转告。\n    落款"
+    talk.call()
+    assert talk.answer(told).text() == "我打开看了：\n本周五放假一天，请大家相互转告。"
 
 
 def test_what_is_not_there_is_not_opened() -> None:

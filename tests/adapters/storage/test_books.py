@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 from sqlalchemy import update
 
@@ -72,14 +73,17 @@ def test_a_question_and_its_answer_tell_the_same_story(batches: EntryBatches, da
     assert not read(database, story, ELSEWHERE, "5").is_known
 
 
-def test_of_a_call_that_was_not_allowed_is_told_what_the_model_read(batches: EntryBatches, database: Database) -> None:
-    told = "error: no [TOOL_DENIED]"
-    denied = ended("t1", ToolMessage("c1", "get_weather", told), code="TOOL_DENIED", seconds=0.0)
+@pytest.mark.parametrize("code", ["TOOL_DENIED", "TOOL_UNAVAILABLE"])
+def test_of_a_call_that_was_not_allowed_or_not_possible_is_told_what_the_model_read(
+    code: str, batches: EntryBatches, database: Database
+) -> None:
+    told = f"error: no [{code}]"
+    denied = ended("t1", ToolMessage("c1", "get_weather", told), code=code, seconds=0.0)
     write(batches, *(denied if isinstance(entry, ToolFinished) else entry for entry in whole()))
-    assert read(database, story, GROUP, "5").calls == (StoryCall("get_weather", "TOOL_DENIED", 0.0, told),)
+    assert read(database, story, GROUP, "5").calls == (StoryCall("get_weather", code, 0.0, told),)
     with database.connect() as connection, connection.begin():
         connection.execute(update(tool_calls).values(result="{"))
-    assert read(database, story, GROUP, "5").calls == (StoryCall("get_weather", "TOOL_DENIED", 0.0),)
+    assert read(database, story, GROUP, "5").calls == (StoryCall("get_weather", code, 0.0),)
 
 
 def drafted(turn_id: str = "t1") -> list[Entry]:

@@ -6,11 +6,12 @@ from bot.chat.attachment_opener import AttachmentOpener
 from bot.chat.context_builder import PromptContext
 from bot.chat.perception import NO_SENSES, Forwards, Senses
 from bot.core.conversation import Conversation
+from bot.core.documents import NEEDS_LIBRARIES, PLAIN, Document
 from bot.core.events import Role
 from bot.core.ports import Seen
 from bot.core.segments import File, Forward, Picture, Record, Segment
 from bot.memory.history import History
-from frostagent.types.errors import InvalidArguments, Lack, MediaError, ToolDenied
+from frostagent.types.errors import InvalidArguments, Lack, MediaError, ToolDenied, ToolUnavailable
 from frostagent.types.results import Image
 from frostagent.types.speech import Text
 from frostagent.types.traits import Audience
@@ -18,6 +19,7 @@ from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, RecordingStore, RecordingTransport, said
 
 OWNER = 999
+BOOK = (*(f"第{n}页说的是别的事情，为了把篇幅拉长，和问题无关。" * 3 for n in range(200)), "# 价格", "桂花糕每份十二元")
 
 
 class All:
@@ -31,10 +33,14 @@ class All:
     async def hear(self, account: int, record: Record) -> str:
         return "明天去吗"
 
-    async def read(self, conversation: Conversation, file: File) -> str:
+    async def read(self, conversation: Conversation, file: File) -> Document:
         if file.name == "big.log":
             raise MediaError("a secret path", Lack.TOO_LARGE)
-        return "第一行\n小明#2: 第二行"
+        if file.name == "bare.pdf":
+            raise MediaError("a secret path", Lack.NOT_INSTALLED)
+        if file.name == "书.pdf":
+            return Document(kind="PDF, 9 pages", title="书", author="老王", paragraphs=BOOK)
+        return Document(kind=PLAIN, paragraphs=("第一行\n小明#2: 第二行",), is_cut=file.name == "cut.txt")
 
 
 class House:
@@ -68,6 +74,46 @@ async def test_each_kind_of_thing_is_opened_by_its_short_name_as_a_line_of_its_s
     assert result.content.startswith("小红")
     assert await house.text("v2") == "[语音 v2 12s]\n  明天去吗"
     assert await house.text("[文件 a3]") == "[文件 a3 作业.txt 1.2 KB]\n  第一行\n  小明#2: 第二行"
+
+
+async def test_a_document_says_what_it_is_and_its_lines_pass_for_no_field() -> None:
+    house = House(File("书.pdf", "f"))
+    result = await house.looks.look(GROUP, "a1", run_id="r1", about="桂花糕多少钱")
+    lines = result.content.partition(": ")[2].splitlines()
+    assert lines == [
+        "[文件 a1 书.pdf]",
+        "  title: 书",
+        "  author: 老王",
+        "  shown: passages about '桂花糕多少钱' (PDF, 9 pages)",
+        "  text:",
+        "    …",
+        "    # 价格",
+        "    桂花糕每份十二元",
+    ]
+    assert result.sources == ("500",)
+
+
+async def test_a_long_document_comes_in_parts_and_there_is_no_part_behind_the_last() -> None:
+    house = House(File("书.pdf", "f"))
+    first = await house.looks.look(GROUP, "a1", run_id="r1")
+    number = int(first.content.partition("shown: part 1 of ")[2].split()[0])
+    last = await house.looks.look(GROUP, "a1", run_id="r1", part=number)
+    assert "桂花糕" not in first.content
+    assert last.content.endswith("\n    桂花糕每份十二元")
+    for part in (number + 1, 0, -1):
+        with pytest.raises(InvalidArguments, match=f"only {number}"):
+            await house.looks.look(GROUP, "a1", run_id="r1", part=part)
+
+
+async def test_without_the_library_it_says_so_in_the_words_that_why_knows() -> None:
+    house = House(File("bare.pdf", "f"))
+    with pytest.raises(ToolUnavailable) as raised:
+        await house.looks.look(GROUP, "a1", run_id="r1")
+    assert str(raised.value) == f"{NEEDS_LIBRARIES} [文件 没有安装读 PDF 和电子书的库]"
+
+
+async def test_a_text_that_is_not_all_there_says_so() -> None:
+    assert "(text; the document says more than is kept)" in await House(File("cut.txt", "f")).text("a1")
 
 
 async def test_a_model_that_is_blind_reads_what_a_picture_shows() -> None:
@@ -118,7 +164,9 @@ async def test_what_is_opened_has_the_authority_of_whoever_sent_it(
 
 async def test_of_another_conversation_nothing_is_opened() -> None:
     house = House(Picture("dot"))
-    for where, handle in ((PRIVATE, "i1"), (Conversation(BOT, "group", 5555), "i1"), (GROUP, "i2"), (GROUP, "cat")):
+    elsewhere = Conversation(BOT + 1, "group", GROUP.session_id)  # another account in the same group
+    places = (elsewhere, PRIVATE, Conversation(BOT, "group", 5555))
+    for where, handle in (*((place, "i1") for place in places), (GROUP, "i2"), (GROUP, "cat")):
         with pytest.raises(InvalidArguments, match="nothing here is called"):
             await house.looks.look(where, handle, run_id="r1")
 

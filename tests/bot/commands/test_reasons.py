@@ -27,13 +27,14 @@ from bot.commands.reasons import (
     end_of,
     words_of,
 )
+from bot.core.documents import NEEDS_LIBRARIES
 from bot.core.events import MessageReceived
 from bot.core.journal import ENDINGS
 from bot.core.language import Bilingual, bilingual
 from bot.memory.personas import House
 from bot.policy.wake import Called, Silence
 from config.settings import Settings
-from frostagent.types.errors import ModelError, ToolDenied
+from frostagent.types.errors import ModelError, ToolDenied, ToolUnavailable
 from frostagent.types.runs import Stop
 from frostagent.types.speech import MentionAll, Text
 from frostagent.words import ENGLISH
@@ -245,6 +246,11 @@ STORED = [
 @each_case(("sentence", "decides"), STORED)
 def test_what_denied_a_call_is_known_of_the_rows_that_journals_hold(sentence: str, decides: Bilingual | None) -> None:
     assert deciding_denial("kick", f"error: {sentence} [TOOL_DENIED]") == decides
+
+
+def test_a_library_that_is_missing_is_named() -> None:
+    told = ToolUnavailable(f"{NEEDS_LIBRARIES} [文件 没有安装读 PDF 和电子书的库]").told
+    assert deciding_denial("look", told) == reasons.INSTALL.fill()
 
 
 async def test_of_robots_that_qq_tells_of_no_setting_is_said_to_decide_alone() -> None:

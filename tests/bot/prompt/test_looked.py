@@ -36,7 +36,7 @@ def test_nobody_gives_more_of_a_thing_than_is_shown() -> None:
         (Picture(), Lack.EXPIRED, "[图片 已过期]"),
         (Record(), Lack.TOO_LARGE, "[语音 太大]"),
         (Forward("1"), Lack.OUT_OF_REACH, "[转发 取不到]"),
-        (File(), Lack.NO_TEXT, "[文件 不是文本]"),
+        (File(), Lack.NO_TEXT, "[文件 不是文本，也不是能读的文档]"),
     ],
 )
 def test_what_cannot_be_had_is_named(segment: Segment, lack: Lack, words: str) -> None:

@@ -32,7 +32,9 @@ Who says something: a text, a list of parts, or a mapping: `say` (text or parts)
 it), `quote: label` (a number is an id as it stands), `private: true`, `group: 2` (the second group,
 二群, with the same people). Parts are texts and mappings of one key: `picture: cat.png` and `sticker:
 x.gif` (names that begin with `expired` cannot be had), `voice: words` or `voice: {says: words, seconds:
-12}`, `file: {name: 作业.txt, text: ..., size: 9}`, `card: {title: ..., description: ..., url: ...}` (or
+12}`, `file: {name: 作业.txt, text: ..., size: 9}` (in place of
+`text`: `docx`, `xlsx`, `pptx`, `epub`, `pdf`, `zip`, `ole`, as in tests/adapters/media/office.py; `id: two`
+beside another of that name; `until: 300`: cut off there), `card: {title: ..., description: ..., url: ...}` (or
 its JSON), `face: 76`, `quote: label`, `at: name`, `forward: [{小明: 去吗}, {阿澈: {forward: [...]}}]`
 (names of any people, any parts).
 

@@ -10,6 +10,8 @@ from adapters.simulator.call import SentMessage
 from adapters.simulator.shared_media import Node, Nodes
 from adapters.simulator.wire import Json, mention
 from adapters.simulator.world import Group, World, stable_number
+from tests.adapters.media import office
+from tests.adapters.media.documents import text_pdf
 from tests.e2e.scenarios.shelf import wav
 
 Written: TypeAlias = "str | list[Any] | Mapping[str, Any]"
@@ -59,8 +61,24 @@ def _voice(world: World, told: str | Mapping[str, Any]) -> Json:
     return shared_media.voice(world, f"voice{len(world.contents)}.amr", wav(words, seconds))
 
 
+MAKERS: Mapping[str, Callable[[str], bytes]] = {
+    "text": str.encode,
+    "docx": office.docx,
+    "xlsx": office.xlsx,
+    "pptx": office.pptx,
+    "epub": office.epub,
+    "pdf": lambda pages: text_pdf(*pages.split("\n")),
+    "zip": lambda names: office.packed(dict.fromkeys(names.split("\n"), "x")),
+    "ole": office.ole_of,
+}
+"""What a file may be, by the key that has its text."""
+
+
 def _file(world: World, told: Mapping[str, Any]) -> Json:
-    return shared_media.file(world, told["name"], told.get("text", "").encode(), size=told.get("size"))
+    content = next((make(told[key]) for key, make in MAKERS.items() if key in told), b"")
+    return shared_media.file(
+        world, told["name"], content[: told.get("until")], size=told.get("size"), file_id=told.get("id", "")
+    )
 
 
 def _card(_: World, told: str | Mapping[str, str]) -> Json:

@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from msgspec import json
+
 from adapters.media.decoder_process import DecoderProcess
 from adapters.media.formats import describe, picture_kind
-from adapters.media.reader import read_document
+from adapters.media.reader import read
 from adapters.media.reader_process import ReaderProcess
 from adapters.simulator.call import Gesture, SentMessage
-from bot.core.documents import Document
-from frostagent.types.errors import MediaError, ToolFailed
+from bot.core.documents import Document, UnreadableDocument
+from frostagent.types.errors import MediaError
 from tests.e2e.scenarios import servers
 from tests.e2e.scenarios.doings import DOINGS, do, say
 from tests.e2e.scenarios.laws import broken_by
@@ -254,9 +256,9 @@ async def decoded_here(_: DecoderProcess, data: bytes) -> bytes:
 async def read_here(_: ReaderProcess, data: bytes, *, told: str = "") -> Document:
     """The documents of a scenario are ours, too."""
     try:
-        return read_document(data, told)
+        return json.decode(read(told.encode() + b"\n" + data), type=Document)
     except MediaError as error:
-        raise ToolFailed(str(error)) from error
+        raise UnreadableDocument(str(error), error.lack) from error
 
 
 def numbered(written: Any, number: int) -> Any:

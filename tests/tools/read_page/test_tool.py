@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from adapters.fetching.client import HttpxWeb
 from bot.core.documents import Document
+from bot.core.passages import ABOUT, PART
 from bot.core.urls import KnownUrls
 from frostagent.engine.tool_execution import run_body
 from frostagent.types.errors import InvalidArguments, ToolDenied, ToolFailed
@@ -21,7 +22,6 @@ from tests.fakes import tool_context
 from tests.tools.read_page.conftest import OTHER, SITE, ReadPage
 from tools.read_page import read_page
 from tools.read_page.pages import KEPT, MOST_PAGES, Pages, tidy_url
-from tools.read_page.passages import ABOUT, PART
 
 pytest.importorskip("selectolax", reason="the extra web is not installed")
 pytest.importorskip("pypdf", reason="the extra web is not installed")

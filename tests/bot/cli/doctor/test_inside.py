@@ -39,7 +39,7 @@ async def test_all_is_looked_at_but_the_ports_and_the_files_of_tools(tmp_path: P
         found, charged = await look(around.settings(TOOLS_DIR=str(tmp_path / "mine"), CONSOLE_PROXY="10.0.0.1"))
     assert [one.check for one in found] == [
         *("token", "console proxy", "privacy", "data folder", "data folder", "store", "clock"),
-        *("model", "model tools", "coder", "weather", "search", "versions"),
+        *("model", "model tools", "coder", "weather", "search", "versions", "documents"),
         *("onebot host", "onebot", "account"),
     ]
     assert {one.verdict for one in found} == {"ok"}

@@ -46,7 +46,7 @@ async def test_all_is_well(around: Surroundings) -> None:
     assert [check.name for check in checks] == [
         *("settings", "token", "privacy", "data folder", "data folder", "store", "clock"),
         *("model", "model tools", "coder"),
-        *("weather", "search", "versions", "tools", "web port", "onebot host", "onebot", "account"),
+        *("weather", "search", "versions", "documents", "tools", "web port", "onebot host", "onebot", "account"),
     ]
 
 

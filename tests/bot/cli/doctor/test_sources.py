@@ -12,7 +12,7 @@ from aiohttp import web
 from adapters.fetching.client import HttpxWeb
 from bot import configured_tools
 from bot.cli.checks import Outcome
-from bot.cli.doctor.tools import check_games, check_search, check_versions, check_weather
+from bot.cli.doctor.tools import check_documents, check_games, check_search, check_versions, check_weather
 from bot.configured_tools import search_hosts
 from config.settings import Settings
 from frostagent.clock import SystemClock
@@ -168,3 +168,15 @@ async def test_without_the_libraries_that_read_pages_the_doctor_says_what_to_ins
     assert (told.outcome, told.said) == (Outcome.WARNING, "pages cannot be read")
     assert "requirements-web.txt" in told.fix
     assert "EXTRAS=web" in told.fix
+
+
+def test_the_doctor_says_which_files_of_people_can_be_read_and_what_to_install_for_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(configured_tools, "find_spec", lambda _: object())
+    (check,) = check_documents()
+    assert (check.outcome, "PDFs and e-books that people send can be read" in check.said) == (Outcome.OK, True)
+    monkeypatch.setattr(configured_tools, "find_spec", lambda _: None)
+    (check,) = check_documents()
+    assert (check.outcome, "EXTRAS=web" in check.said) == (Outcome.OK, True)
+    assert check.said.zh.startswith("大家发的文本和 Office 文档能读")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.core.passages import GAP, parts_of, passages_about
 from tests.cases import each_case
-from tools.read_page.passages import GAP, parts_of, passages_about
 
 FILLER = [f"第{n}段说的是别的事情，和天气有关的内容一概没有，只是为了把篇幅拉长。" for n in range(80)]
 PARAGRAPHS = [

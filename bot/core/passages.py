@@ -1,4 +1,4 @@
-"""Selects the paragraphs that a question is about, and divides long documents. Pure.
+"""What a tool returns of a document: the passages that a question is about, or a part. Pure.
 
 Words are compared by BM25: Chinese in pairs of characters, other scripts in words.
 """
@@ -8,8 +8,12 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
+
+from bot.core.documents import Document
+from frostagent.types.errors import InvalidArguments
 
 PART: Final = 6000  # characters of one part
 ABOUT: Final = 2400  # characters of all passages about a question
@@ -21,6 +25,48 @@ WORD: Final = re.compile(r"[a-z0-9][a-z0-9_.+#-]*")
 SENTENCE: Final = re.compile(r"(?<=[。！？!?；])|(?<=[.;])\s")
 HEADING: Final = ("#", "[page ")
 SATURATION, BY_LENGTH = 1.2, 0.5  # BM25's k1 and b
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Text of a document. `is_all`: it is the whole document. `shown` says so to the model, or
+    which part it is, and what kind of document.
+    """
+
+    text: str
+    shown: str
+    is_all: bool = False
+
+
+def select_text(document: Document, *, about: str = "", part: int = 1) -> Selection:
+    """The passages about these words if the document is long, else this part, counted from 1.
+    Raises InvalidArguments if the document has fewer parts.
+    """
+    paragraphs = document.paragraphs
+    words = " ".join(about.split())
+    is_all = False
+    if words and sum(map(len, paragraphs)) > ABOUT:
+        text, what = passages_about(paragraphs, words), f"passages about {words[:80]!r}"
+        if not text:
+            text = parts_of(paragraphs, ABOUT)[0]
+            what = f"the beginning, as no passage is about {words[:80]!r}"
+    else:
+        parts = parts_of(paragraphs)
+        if not 0 < part <= len(parts):
+            problem = f"part: it has only {len(parts)}"
+            raise InvalidArguments(problem, fields=(problem,))
+        text, is_all = parts[part - 1], len(parts) == 1 and not document.is_cut
+        what = f"part {part} of {len(parts)}" if len(parts) > 1 else "all"
+    cut = "; the document says more than is kept" if document.is_cut else ""
+    return Selection(text, f"{what} ({document.kind}{cut})", is_all)
+
+
+def format_fields(fields: Mapping[str, str], text: str) -> str:
+    """Fields that are not empty, a line each, then the text, which is indented so that none of its
+    lines can pass for a field.
+    """
+    head = "\n".join(f"{name}: {value}" for name, value in fields.items() if value)
+    return f"{head}\ntext:\n  {text.replace(chr(10), chr(10) + '  ')}"
 
 
 def parts_of(paragraphs: Sequence[str], size: int = PART) -> list[str]:
