@@ -51,8 +51,8 @@ def test_pictures_are_answered_one_after_the_other_until_the_input_ends() -> Non
         for _ in range(2):
             kind, jpeg = ask(process, HONEST)
             assert (kind, jpeg[:3]) == (DONE, b"\xff\xd8\xff")
-            assert ask(process, b"GIF89a") == (REFUSED, b"it cannot be read (UnidentifiedImageError)")
-            assert ask(process, b"") == (REFUSED, b"it is no picture")
+            assert ask(process, b"GIF89a") == (REFUSED, b"unreadable\nit cannot be read (UnidentifiedImageError)")
+            assert ask(process, b"") == (REFUSED, b"unreadable\nit is no picture")
         assert process.stdin is not None
         process.stdin.close()
         assert process.wait(30) == 0
