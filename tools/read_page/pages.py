@@ -1,4 +1,4 @@
-"""`Pages`: fetches a page and parses it in the reader's process.
+"""`Pages`: fetches a page and parses it in the reader's process, or asks the row of its site.
 
 Invariants: a page is fetched at most once in ten minutes; a question reads at most eight; the web
 client checks each request (public address, usual port, size, time, redirects).
@@ -7,6 +7,7 @@ client checks each request (public address, usual port, size, time, redirects).
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
@@ -15,34 +16,24 @@ from weakref import WeakValueDictionary
 from cachetools import LRUCache, TTLCache
 
 from bot.core.documents import Document
-from bot.core.language import CATALOGUE, Phrase, plain_words
 from bot.core.ports import Documents, Web
 from frostagent.types.errors import InvalidArguments, ToolDenied, ToolFailed
 from frostagent.types.ports import Clock
+from tools.read_page.client import PageClient
+
+logger = logging.getLogger(__name__)
 
 FRESH: Final = 600.0  # seconds
 KEPT: Final = 4_000_000  # characters of pages
 MOST_PAGES: Final = 8  # per question
 RUNS: Final = 512  # runs whose pages are counted
 LONGEST_URL: Final = 2000
-ACCEPT: Final = {
-    "Accept": "text/html, application/xhtml+xml, application/pdf, text/plain;q=0.9, */*;q=0.5",
-    "Accept-Language": "zh-CN, zh;q=0.9, en;q=0.8",
-}
+SITE_SECONDS: Final = 15.0  # for a site's row, before its plain page is read
 TOO_OFTEN: Final = f"this question has read its {MOST_PAGES} pages: answer with what was read"
 
 AROUND: Final = (
     " \t\r\n<>「」『』《》\"'。，、；：！？（）【】[],;."  # punctuation around a URL in a sentence
 )
-
-GONE: Final = Phrase("这个网页不存在（{status}）", "there is no such page ({status})")
-SHUT: Final = Phrase(
-    "这个网站不让程序读它（{status}）", "the site does not let a program read it ({status})"
-)
-CROWDED: Final = Phrase("这个网站说请求太频繁（429）", "the site takes no more requests now (429)")
-BROKEN: Final = Phrase("这个网站出错了（{status}）", "the site is out of order ({status})")
-ODD: Final = Phrase("这个网站答复了 {status}", "the site answered {status}")
-CATALOGUE.register(__name__, globals())
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +48,16 @@ class ReadPage:
 class Pages:
     """Reads pages. `web` must be a client that is safe for untrusted URLs."""
 
-    def __init__(self, *, web: Web, documents: Documents, clock: Clock) -> None:
-        self._web = web
-        self._documents = documents
+    def __init__(
+        self,
+        *,
+        web: Web,
+        documents: Documents,
+        clock: Clock,
+        site_seconds: float = SITE_SECONDS,
+    ) -> None:
+        self._client = PageClient(web=web, documents=documents)
+        self._site_seconds = site_seconds
         self._kept: TTLCache[str, ReadPage] = TTLCache(
             KEPT, FRESH, timer=clock.monotonic, getsizeof=_size
         )
@@ -80,18 +78,38 @@ class Pages:
         if made >= MOST_PAGES:
             raise ToolDenied(TOO_OFTEN)
         self._made[question] = made + 1
-        try:
-            response = await self._web.get(asked, headers=ACCEPT)
-        except ToolFailed as error:
-            raise ToolFailed(plain_words(error)) from error
-        if response.status != 200:
-            raise ToolFailed(_meaning(response.status).fill(status=response.status))
-        kind = response.headers.get("content-type", "")
-        document = await self._documents.read(response.body, told=kind)
-        page = ReadPage(response.url, asked, document)
+        page = await self._from_site(asked, asked) or await self._plain(asked)
         if self._kept.getsizeof(page) <= self._kept.maxsize:
             self._kept[asked] = page
         return page
+
+    async def _from_site(self, url: str, asked: str) -> ReadPage | None:
+        """The page by the row of its site; None if there is no row, or its API does not answer as
+        expected. Raises SiteRefused.
+        """
+        from tools.read_page.sites import SiteRefused, find_site
+
+        if (row := find_site(url)) is None:
+            return None
+        site, found = row
+        try:
+            async with asyncio.timeout(self._site_seconds):
+                told = await site.read(found, self._client)
+        except SiteRefused:
+            raise
+        except (ToolFailed, TimeoutError) as error:
+            why = str(error) or "it took too long"
+            logger.info("the plain page is read instead: %s: %s", site.name, why)
+            return None
+        return ReadPage(told.url, asked, told.document)
+
+    async def _plain(self, asked: str) -> ReadPage:
+        """The page as any other, unless it redirects to one that a site's row takes."""
+        response = await self._client.fetch(asked)
+        is_led = response.url != asked
+        if is_led and (page := await self._from_site(response.url, asked)):
+            return page
+        return ReadPage(response.url, asked, await self._client.read(response))
 
 
 def tidy_url(text: str) -> str:
@@ -115,16 +133,6 @@ def tidy_url(text: str) -> str:
         )
         raise InvalidArguments(problem, fields=(problem,))
     return url
-
-
-def _meaning(status: int) -> Phrase:
-    if status in {404, 410}:
-        return GONE
-    if status in {401, 402, 403, 406, 451}:
-        return SHUT
-    if status == 429:
-        return CROWDED
-    return BROKEN if status >= 500 else ODD
 
 
 def _size(page: ReadPage) -> int:
