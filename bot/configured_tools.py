@@ -120,9 +120,8 @@ def lacking_tools(settings: Settings) -> dict[str, Bilingual]:
 
 def has_web(settings: Settings) -> bool:
     """Whether the settings turn on searching, or reading alone."""
-    return bool(settings.search_url or settings.search_key.get_secret_value()) or (
-        settings.search_kind == "none"
-    )
+    account = search_account(settings)
+    return account.is_set or account.kind == "none"
 
 
 def _as_set_up(tool: Tool, lacks: Mapping[str, Bilingual]) -> Tool:

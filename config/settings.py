@@ -45,7 +45,7 @@ DIALECTS = (
 )  # fmt: skip
 """The values of LLM_DIALECT, as in `frostagent/models/openai/dialects.py` (a test compares)."""
 
-SEARCH_KINDS = ("none", "searxng", "tavily", "bocha", "brave", "zhipu")
+SEARCH_KINDS = ("none", "searxng", "tavily", "bocha", "brave", "zhipu", "ddgs")
 """What SEARCH_KIND may be: the rows of `tools/search_web/services.py`, and none of them (a test
 compares).
 """
@@ -903,9 +903,10 @@ class Settings(BaseSettings):
         str,
         BeforeValidator(values.OneOf("", *SEARCH_KINDS)),
         About(
-            "Whose the search key or address is; `none` reads pages that people name, without "
-            "search.",
-            "搜索密钥或地址是哪家的；`none` 为只读大家发的网页、不搜索。",
+            "Whose the search key or address is; `ddgs` is DuckDuckGo without a key, `none` reads "
+            "pages alone.",
+            "搜索密钥或地址是哪家的。`ddgs` 是 DuckDuckGo，不用密钥；"
+            "`none` 为只读大家发的网页、不搜索。",
             unset=Bilingual("seen from the address or key", "从地址或密钥看出来"),
             see="web.md",
         ),

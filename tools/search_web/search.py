@@ -69,11 +69,16 @@ class SearchAccount:
         return service_of(kind=self.kind, url=self.url, key=self.key)
 
     @property
+    def is_set(self) -> bool:
+        """Whether the operator names a service: by address or key, or one that needs neither."""
+        return bool(self.url or self.key or ((row := self.service) and row.is_open))
+
+    @property
     def lacks(self) -> Bilingual | None:
         """Why the account cannot search; None if it can."""
         if self.kind == "none":
             return TURNED_OFF.fill()
-        if not (self.url or self.key):
+        if not self.is_set:
             return UNSET.fill()
         if (row := self.service) is None:
             return UNKNOWN_SERVICE.fill()
@@ -105,7 +110,7 @@ async def ask_service(
 
     async def call() -> WebResponse:
         if asking.json is None:
-            sent = {"Accept": "application/json", **headers}
+            sent = {"Accept": row.accept, **headers}
             return await web.get(f"{base}{row.path}", params=asking.params, headers=sent)
         return await web.post(f"{base}{row.path}", json=asking.json, headers=headers)
 
