@@ -23,6 +23,7 @@ from bot.core.console_views import (
     ToolAnswer,
     ToolState,
     WakeExplainer,
+    WebState,
 )
 from bot.core.conversation import Conversation
 from bot.core.journal import Audited, Round
@@ -87,6 +88,7 @@ class Sources:
     first: str = "/"
     doctor: Callable[[], Awaitable[Sequence[Finding]]] | None = None
     servers: Callable[[], Sequence[ServerState]] = tuple
+    web: Callable[[], WebState | None] = lambda: None
 
 
 SOURCES: Final = web.AppKey("sources", Sources)

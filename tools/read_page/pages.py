@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 
 from cachetools import LRUCache, TTLCache
 
+from bot.core.day_tally import DayTally, Tally
 from bot.core.documents import Document
 from bot.core.ports import Documents, Web
 from frostagent.types.errors import InvalidArguments, ToolDenied, ToolFailed
@@ -63,6 +64,12 @@ class Pages:
         )
         self._asking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._made: LRUCache[str, int] = LRUCache(RUNS)
+        self._tally = DayTally(clock)
+
+    @property
+    def today(self) -> Tally:
+        """The pages that were read today, and the latest that could not be."""
+        return self._tally.read()
 
     async def read(self, url: str, *, run_id: str) -> ReadPage:
         """The page at this URL. Raises ToolFailed; InvalidArguments if it is not a URL; ToolDenied
@@ -70,7 +77,10 @@ class Pages:
         """
         asked = tidy_url(url)
         async with self._asking.setdefault(asked, asyncio.Lock()):
-            return self._kept.get(asked) or await self._fetch(asked, run_id)
+            if (kept := self._kept.get(asked)) is not None:
+                self._tally.count(reused=True)
+                return kept
+            return await self._fetch(asked, run_id)
 
     async def _fetch(self, asked: str, run_id: str) -> ReadPage:
         question = run_id.partition("/")[0]  # its subagents' runs have longer ids
@@ -78,7 +88,12 @@ class Pages:
         if made >= MOST_PAGES:
             raise ToolDenied(TOO_OFTEN)
         self._made[question] = made + 1
-        page = await self._from_site(asked, asked) or await self._plain(asked)
+        try:
+            page = await self._from_site(asked, asked) or await self._plain(asked)
+        except ToolFailed as error:
+            self._tally.fail(error)
+            raise
+        self._tally.count()
         if self._kept.getsizeof(page) <= self._kept.maxsize:
             self._kept[asked] = page
         return page

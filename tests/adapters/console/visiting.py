@@ -44,6 +44,7 @@ from bot.core.console_views import (
     TurnRows,
     Unanswered,
     WaitingDraft,
+    WebState,
 )
 from bot.core.conversation import Conversation
 from bot.core.journal import Audited
@@ -159,6 +160,7 @@ class Place:
     drafts: tuple[WaitingDraft, ...] = ()
     jobs: list[ScheduledJob] = field(default_factory=list)
     servers: tuple[ServerState, ...] = ()
+    web: WebState | None = None
     console: Console = field(init=False)
     session: aiohttp.ClientSession = field(init=False)
 
@@ -175,6 +177,7 @@ class Place:
             limits=lambda: self.limits,
             tools=lambda: self.tools,
             servers=lambda: self.servers,
+            web=lambda: self.web,
             call=self.call,
             personas=lambda: self.personas,
             rendered=self.rendered,
