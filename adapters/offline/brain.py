@@ -48,6 +48,7 @@ READ = 2  # pages read after a search
 PASSAGE = 120  # characters of a page that are quoted
 RESULT = re.compile(r"^url: (\S+)$", re.MULTILINE)
 LINE = re.compile(r"^text: (.+)$", re.MULTILINE)
+ASIDE = re.compile(r"\s*(?:#|…|\[page|[A-Z][a-z]+: )")  # a heading, a gap, a fact such as `Length: `
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ def _as_coder(question: DemoQuestion, messages: Sequence[Json]) -> str:
 def _passage(page: str) -> str:
     """The first prose in a result of `read_page`."""
     lines = page.partition("\ntext:\n")[2].splitlines()
-    prose = [line.strip() for line in lines if not line.strip().startswith(("#", "…", "[page"))]
+    prose = [line.strip() for line in lines if not ASIDE.match(line)]
     return next((line for line in prose if len(line) > 12), "".join(prose[:1]))[:PASSAGE]
 
 
