@@ -48,7 +48,7 @@ READ = 2  # pages read after a search
 PASSAGE = 120  # characters of a page that are quoted
 RESULT = re.compile(r"^url: (\S+)$", re.MULTILINE)
 LINE = re.compile(r"^text: (.+)$", re.MULTILINE)
-ASIDE = re.compile(r"\s*(?:#|…|\[page|[A-Z][a-z]+: )")  # a heading, a gap, a fact such as `Length: `
+ASIDE = re.compile(r"\s*(?:#|…|\[page|[A-Z][a-z]+: )")  # a heading, a gap, a fact
 
 
 @dataclass(frozen=True, slots=True)

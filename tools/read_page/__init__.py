@@ -1,5 +1,5 @@
-"""Reading a page: `pages.py` fetches it through `client.py`, by a row of `sites.py` if its site has
-one; `passages.py` selects what a question is about, `tool.py` is the tool.
+"""Reading a page: `pages.py` keeps what was read, `client.py` fetches, `sites.py` has a row per
+particular site, `passages.py` selects what a question is about, `tool.py` is the tool.
 """
 
 from tools.read_page.tool import read_page

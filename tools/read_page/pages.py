@@ -7,7 +7,6 @@ client checks each request (public address, usual port, size, time, redirects).
 from __future__ import annotations
 
 import asyncio
-import logging
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
@@ -20,9 +19,6 @@ from bot.core.documents import Document
 from bot.core.ports import Documents, Web
 from frostagent.types.errors import InvalidArguments, ToolDenied, ToolFailed
 from frostagent.types.ports import Clock
-from tools.read_page.client import PageClient
-
-logger = logging.getLogger(__name__)
 
 FRESH: Final = 600.0  # seconds
 KEPT: Final = 4_000_000  # characters of pages
@@ -57,7 +53,8 @@ class Pages:
         clock: Clock,
         site_seconds: float = SITE_SECONDS,
     ) -> None:
-        self._client = PageClient(web=web, documents=documents)
+        self._web = web
+        self._documents = documents
         self._site_seconds = site_seconds
         self._kept: TTLCache[str, ReadPage] = TTLCache(
             KEPT, FRESH, timer=clock.monotonic, getsizeof=_size
@@ -88,43 +85,20 @@ class Pages:
         if made >= MOST_PAGES:
             raise ToolDenied(TOO_OFTEN)
         self._made[question] = made + 1
+        from tools.read_page.client import PageClient
+        from tools.read_page.sites import read_url
+
+        client = PageClient(web=self._web, documents=self._documents)
         try:
-            page = await self._from_site(asked, asked) or await self._plain(asked)
+            url, document = await read_url(asked, client, site_seconds=self._site_seconds)
         except ToolFailed as error:
             self._tally.fail(error)
             raise
         self._tally.count()
+        page = ReadPage(url, asked, document)
         if self._kept.getsizeof(page) <= self._kept.maxsize:
             self._kept[asked] = page
         return page
-
-    async def _from_site(self, url: str, asked: str) -> ReadPage | None:
-        """The page by the row of its site; None if there is no row, or its API does not answer as
-        expected. Raises SiteRefused.
-        """
-        from tools.read_page.sites import SiteRefused, find_site
-
-        if (row := find_site(url)) is None:
-            return None
-        site, found = row
-        try:
-            async with asyncio.timeout(self._site_seconds):
-                told = await site.read(found, self._client)
-        except SiteRefused:
-            raise
-        except (ToolFailed, TimeoutError) as error:
-            why = str(error) or "it took too long"
-            logger.info("the plain page is read instead: %s: %s", site.name, why)
-            return None
-        return ReadPage(told.url, asked, told.document)
-
-    async def _plain(self, asked: str) -> ReadPage:
-        """The page as any other, unless it redirects to one that a site's row takes."""
-        response = await self._client.fetch(asked)
-        is_led = response.url != asked
-        if is_led and (page := await self._from_site(response.url, asked)):
-            return page
-        return ReadPage(response.url, asked, await self._client.read(response))
 
 
 def tidy_url(text: str) -> str:

@@ -9,12 +9,14 @@ Sources: the table of each site says where its facts are from.
 
 from __future__ import annotations
 
+import asyncio
 import html
+import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Final, NoReturn
+from typing import Final, NamedTuple
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from msgspec import Struct, field
@@ -24,6 +26,8 @@ from bot.core.documents import Document
 from bot.core.language import CATALOGUE, Bilingual, Phrase, text_of
 from frostagent.types.errors import ToolFailed
 from tools.read_page.client import BadStatus, PageClient, one_line, read_json
+
+logger = logging.getLogger(__name__)
 
 CHINA: Final = timezone(timedelta(hours=8))
 LONGEST_LINE: Final = 2_000  # characters of one line of a description
@@ -52,8 +56,7 @@ class SiteRefused(ToolFailed):
     """The site says that there is nothing to read: its plain page would say no more."""
 
 
-@dataclass(frozen=True, slots=True)
-class SitePage:
+class SitePage(NamedTuple):
     """`url` is the address of the page for people."""
 
     url: str
@@ -70,6 +73,34 @@ class Site:
     name: str
     url: re.Pattern[str]
     read: Callable[[re.Match[str], PageClient], Awaitable[SitePage]]
+
+
+async def read_url(asked: str, client: PageClient, *, site_seconds: float) -> SitePage:
+    """What is at this URL: by the row of its site or, if there is none or its API does not answer
+    within that time as expected, as any other page. Raises ToolFailed.
+    """
+    if page := await _read_by_row(asked, client, site_seconds):
+        return page
+    response = await client.fetch(asked)
+    is_led = response.url != asked  # a short link, perhaps
+    if is_led and (page := await _read_by_row(response.url, client, site_seconds)):
+        return page
+    return SitePage(response.url, await client.read(response))
+
+
+async def _read_by_row(url: str, client: PageClient, seconds: float) -> SitePage | None:
+    if (row := find_site(url)) is None:
+        return None
+    site, found = row
+    try:
+        async with asyncio.timeout(seconds):
+            return await site.read(found, client)
+    except SiteRefused:
+        raise
+    except (ToolFailed, TimeoutError) as error:
+        why = str(error) or "it took too long"
+        logger.info("the plain page is read instead: %s: %s", site.name, why)
+        return None
 
 
 def find_site(url: str) -> tuple[Site, re.Match[str]] | None:
@@ -409,8 +440,6 @@ async def _read_readme(name: str, client: PageClient) -> tuple[str, ...]:
 
 async def _read_release(found: re.Match[str], client: PageClient) -> SitePage:
     name, tag = _repository(found), unquote(found["tag"] or "")
-    if ".." in tag:
-        _refuse_name()
     which = f"tags/{quote(tag, safe='')}" if tag else "latest"
     told = await client.json(f"{GITHUB}/{name}/releases/{which}", _Release, accept=GITHUB_JSON)
     shown = told.assets[:MOST_ASSETS]
@@ -500,15 +529,8 @@ async def _written(body_html: str | None, body: str | None, client: PageClient) 
 
 
 def _repository(found: re.Match[str]) -> str:
-    """`owner/name`. Raises ToolFailed for a name that no repository has."""
-    name = found["repo"].removesuffix(".git")
-    if not name.strip("."):
-        _refuse_name()
-    return f"{found['owner']}/{name}"
-
-
-def _refuse_name() -> NoReturn:
-    raise ToolFailed("it is not the name of a repository or a release")
+    """`owner/name`."""
+    return f"{found['owner']}/{found['repo'].removesuffix('.git')}"
 
 
 # --- Zhihu ----------------------------------------------------------------------------------------
@@ -607,8 +629,7 @@ def _initial_post(body: bytes, kind: str, number: str) -> _PagePost | None:
         entities = read_json(told, _InitialData, host="www.zhihu.com").state.entities
     except ToolFailed:
         return None
-    post = (entities.answers if kind == "answers" else entities.articles).get(number)
-    return post if post is not None and post.content else None
+    return (entities.answers if kind == "answers" else entities.articles).get(number)
 
 
 # --- WeChat ---------------------------------------------------------------------------------------
@@ -658,7 +679,7 @@ async def _read_wechat(found: re.Match[str], client: PageClient) -> SitePage:
             document,
             kind="WeChat article",
             author=" / ".join(writers),
-            date=document.date or (_day(int(written_at[1])) if written_at else ""),
+            date=_day(int(written_at[1])) if written_at else document.date,
         ),
     )
 
@@ -678,7 +699,8 @@ def _shown(body: bytes) -> bytes:
 # --- the rows -------------------------------------------------------------------------------------
 
 REPOSITORY: Final = (
-    r"github\.com/(?P<owner>[A-Za-z0-9](?:[A-Za-z0-9-]{0,38}))/(?P<repo>[\w.-]{1,100})"
+    r"github\.com/(?P<owner>[A-Za-z0-9](?:[A-Za-z0-9-]{0,38}))/"
+    r"(?P<repo>(?!\.+(?:git)?(?:[/?]|$))[\w.-]{1,100})"  # not `..`, which leads elsewhere
 )
 QUERY: Final = r"(?:\?(?P<query>.*))?"
 

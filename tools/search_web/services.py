@@ -256,12 +256,11 @@ def _ask_duckduckgo(query: SearchQuery) -> Asking:
     return Asking(params | ({"df": query.recent[0]} if query.recent else {}))
 
 
-BLOCK: Final = re.compile(r'<div\s[^>]{0,200}?\bclass="([^"]{0,200}\bresult\b[^"]{0,200})"')
-LINK: Final = re.compile(
-    r'<a\s([^>]{0,2000}?\bclass="result__a"[^>]{0,2000})>(.{0,2000}?)</a>', re.DOTALL
-)
-HREF: Final = re.compile(r'\bhref="([^"]*)"')
-SNIPPET: Final = re.compile(r'\bclass="result__snippet"[^>]{0,2000}>(.{0,5000}?)</a>', re.DOTALL)
+# These are compiled by the first search, not at the start.
+BLOCK: Final = r'<div\s[^>]{0,200}?\bclass="([^"]{0,200}\bresult\b[^"]{0,200})"'
+LINK: Final = r'<a\s([^>]{0,2000}?\bclass="result__a"[^>]{0,2000})>(.{0,2000}?)</a>'
+HREF: Final = r'\bhref="([^"]*)"'
+SNIPPET: Final = r'\bclass="result__snippet"[^>]{0,2000}>(.{0,5000}?)</a>'
 CHALLENGE: Final = ('<form id="challenge-form"', '<div class="anomaly-modal')
 ADVERTISEMENT, NO_RESULT = "result--ad", "result--no-result"
 
@@ -271,16 +270,17 @@ def _parse_duckduckgo(response: WebResponse) -> dict[str, Any]:
     page = response.body.decode("utf-8", "replace")
     if any(mark in page for mark in CHALLENGE):
         return {"code": "challenge"}
-    blocks = [*BLOCK.finditer(page)]
+    blocks = [*re.finditer(BLOCK, page)]
     if not blocks:
         raise ValueError("no results in the page")
     results = list[dict[str, str]]()
     ends = (*(block.start() for block in blocks[1:]), len(page))
     for block, end in zip(blocks, ends, strict=True):
-        link = LINK.search(page, block.end(), end)
+        inside = page[block.end() : end]
+        link = re.search(LINK, inside, re.DOTALL)
         if link is None or ADVERTISEMENT in block[1]:
             continue
-        text = SNIPPET.search(page, link.end(), end)
+        text = re.search(SNIPPET, inside[link.end() :], re.DOTALL)
         told = {"title": link[2], "url": _target(link[1]), "content": text[1] if text else ""}
         results.append(told)
     if not results and not any(NO_RESULT in block[1] for block in blocks):
@@ -290,7 +290,7 @@ def _parse_duckduckgo(response: WebResponse) -> dict[str, Any]:
 
 def _target(attributes: str) -> str:
     """The page that a result leads to, by way of DuckDuckGo or not; empty for an advertisement."""
-    href = HREF.search(attributes)
+    href = re.search(HREF, attributes)
     url = html.unescape(href[1]) if href else ""
     if "duckduckgo.com/" not in url:
         return url

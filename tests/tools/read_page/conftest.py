@@ -21,6 +21,7 @@ OTHER = "other.example"
 REAL = (  # hosts of the rows in `tools/read_page/sites.py`
     *("www.bilibili.com", "b23.tv", "api.bilibili.com", "aisubtitle.hdslb.com"),
     *("github.com", "api.github.com", "www.zhihu.com", "zhuanlan.zhihu.com", "mp.weixin.qq.com"),
+    "hdslb.com.evil.example",  # looks like one of them
 )
 
 ReadPage = Callable[..., Awaitable[str]]

@@ -5,13 +5,14 @@ and what follows if a site refuses, is slow or answers something else.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from adapters.fetching.client import HttpxWeb
+from adapters.fetching.limits import FetchLimits
 from adapters.media.reader_process import ReaderProcess
 from bot.core.language import text_of
 from bot.core.urls import KnownUrls
@@ -20,7 +21,7 @@ from frostagent.types.errors import ToolDenied, ToolFailed
 from tests.adapters.fetching.replay import Replay, StoppedClock
 from tests.fakes import tool_context
 from tests.tools.read_page import site_bodies as bodies
-from tests.tools.read_page.conftest import OTHER, SITE, ReadPage
+from tests.tools.read_page.conftest import OTHER, REAL, SITE, ReadPage
 from tools.read_page import read_page
 from tools.read_page.pages import Pages
 from tools.read_page.sites import find_site
@@ -56,6 +57,10 @@ def paths(server: Replay) -> list[str]:
         ("https://github.com/frost/almanac/issues/7", "GitHub issue"),
         ("https://github.com/frost/almanac/pull/8/files", "GitHub issue"),
         ("https://github.com/frost", None),
+        ("https://github.com/frost/..", None),
+        ("https://github.com/frost/.git?tab=readme", None),
+        ("https://github.com/frost/../issues/7", None),
+        ("https://github.com/frost/.github", "GitHub repository"),
         ("https://github.com/frost/almanac/issues", None),
         ("https://github.com/frost/almanac/blob/main/a.py", None),
         ("https://github.com.evil.example/frost/almanac", None),
@@ -131,13 +136,31 @@ async def test_public_subtitles_are_read_with_their_times_chinese_before_others(
 
 async def test_the_part_that_a_url_names_is_the_one_whose_subtitles_are_read(server: Replay, read: ReadPage) -> None:
     parts = [{"cid": 500 + n, "page": n, "part": f"第{n}讲", "duration": 60} for n in (1, 2)]
-    bodies.tell_video(server, bodies.video(pages=parts))
+    of_the_first = {"list": [{"lan": "zh", "subtitle_url": "//aisubtitle.hdslb.com/first.json"}]}
+    bodies.tell_video(server, bodies.video(pages=parts, subtitle=of_the_first))
+    server.tell("/aisubtitle.hdslb.com/first.json", bodies.spoken((0, "第一讲开始")))
     server.tell(bodies.PLAYER, bodies.subtitles(("zh", "//aisubtitle.hdslb.com/bfs/subtitle/1.json")), cid="502")
     server.tell(bodies.SUBTITLES, bodies.spoken((0, "第二讲开始")))
     answer = await read(f"{bodies.VIDEO}?p=2")
+    assert "第一讲" not in answer
     assert f"url: {bodies.VIDEO}?p=2\nauthor" in answer
     assert "  # Parts (2)\n  1. 第1讲 (1:00)\n  2. 第2讲 (1:00)\n  # Subtitles: 文字 zh (part 2)\n" in answer
     assert "[0:00] 第二讲开始" in answer
+
+
+async def test_subtitles_that_the_video_lists_itself_are_read(server: Replay, read: ReadPage) -> None:
+    listed = {"list": [{"lan": "zh", "subtitle_url": "http://aisubtitle.hdslb.com/bfs/subtitle/1.json"}]}
+    bodies.tell_video(server, bodies.video(subtitle=listed))
+    server.tell(bodies.SUBTITLES, bodies.spoken((-5, "开始"), (1e300, "字" * 300)))
+    answer = await read(bodies.VIDEO)
+    assert answer.splitlines()[-3:] == ["  # Subtitles: zh", "  [0:00] 开始", f"  [2777:46:40] {'字' * 300}"]
+    assert paths(server) == [bodies.VIEW, bodies.SUBTITLES]
+
+
+async def test_a_moment_that_is_none_is_no_date(server: Replay, read: ReadPage) -> None:
+    for number, moment in enumerate((-1, 0, 10**10, 10**17)):
+        bodies.tell_video(server, bodies.video(pubdate=moment))
+        assert "\ndate:" not in await read(f"https://www.bilibili.com/video/av{number}")
 
 
 @pytest.mark.parametrize(
@@ -153,6 +176,7 @@ async def test_the_part_that_a_url_names_is_the_one_whose_subtitles_are_read(ser
 )
 async def test_subtitles_elsewhere_are_not_fetched(url: str, server: Replay, read: ReadPage) -> None:
     bodies.tell_video(server)
+    server.tell("/hdslb.com.evil.example/x", bodies.spoken((0, "别处的话")))
     server.tell(bodies.PLAYER, bodies.subtitles(("zh", url)))
     assert "no subtitles are public" in await read(bodies.VIDEO)
     assert paths(server) == [bodies.VIEW, bodies.PLAYER]
@@ -282,7 +306,7 @@ async def test_a_tag_enters_the_path_as_one_part(server: Replay, read: ReadPage)
 @pytest.mark.parametrize(
     "url",
     [
-        "https://github.com/frost/almanac/releases/tag/%2e%2e%2f%2e%2e%2fuser",
+        f"https://github.com/frost/almanac/releases/tag/{'%2e%2e%2f' * 5}user",
         "https://github.com/frost/almanac/releases/tag/../../../user",
         "https://github.com/frost/..",
         "https://github.com/frost/.git",
@@ -297,6 +321,7 @@ async def test_no_name_leads_to_another_part_of_the_api(url: str, server: Replay
 
 async def test_an_issue_is_told_with_its_first_comments(server: Replay, read: ReadPage) -> None:
     bodies.tell_issue(server)
+    server.tell(f"{bodies.API}/issues/7/comments", bodies.comments(7))  # more than were asked for
     lines = (await read(bodies.ISSUE)).splitlines()
     assert lines == [
         "title: 霜降算错一天 · frost/almanac#7",
@@ -354,6 +379,11 @@ async def test_an_answer_of_zhihu_is_told_with_its_question(server: Replay, read
         "  霜降是秋季的最后一个节气，这之后就立冬了。",
     ]
     assert paths(server) == [bodies.ANSWERS]
+
+
+async def test_of_a_very_long_article_it_is_said_that_there_is_more(server: Replay, read: ReadPage) -> None:
+    bodies.tell_article(server, bodies.article(content=f"<p>{'长' * 210_000}</p>"))
+    assert "(Zhihu article; the document says more than is kept)" in await read(bodies.ARTICLE)
 
 
 async def test_an_article_of_zhihu_is_told_with_its_headings(server: Replay, read: ReadPage) -> None:
@@ -420,9 +450,10 @@ async def test_the_account_of_an_article_is_found_in_its_scripts(
     script: str, author: str, server: Replay, read: ReadPage
 ) -> None:
     page = bodies.WECHAT_PAGE.replace('id="js_name"', "").replace('var nickname = htmlDecode("别的名字");', script)
-    server.tell(bodies.WECHAT_PATH, page.replace('var ct = "1761148800"', ""), headers=bodies.HTML)
+    page = page.replace('var ct = "1761148800"', "").replace("<head>", '<head><meta name="date" content="2025-10-24">')
+    server.tell(bodies.WECHAT_PATH, page, headers=bodies.HTML)
     told = author if author == "小王" else f"{author} / 小王"
-    assert f"\nauthor: {told}\nshown:" in await read(bodies.WECHAT)
+    assert f"\nauthor: {told}\ndate: 2025-10-24\nshown:" in await read(bodies.WECHAT)
 
 
 # --- what a site may do instead -------------------------------------------------------------------
@@ -434,9 +465,11 @@ async def test_the_account_of_an_article_is_found_in_its_scripts(
         pytest.param("<html>not JSON</html>", id="malformed"),
         pytest.param(b"\xff\xfe{", id="no text"),
         pytest.param("[" * 5000, id="nested"),
+        pytest.param('{"x": ' * 100_000, id="nested objects"),
         pytest.param([], id="a list"),
         pytest.param({"other": "schema"}, id="another schema"),
         pytest.param({"code": 0, "data": {"title": 5}}, id="other types"),
+        pytest.param(bodies.video() | {"code": 5}, id="an error with data"),
     ],
 )
 @each_row
@@ -459,21 +492,24 @@ async def test_the_plain_page_is_read_if_the_api_refuses(row: str, status: int, 
 
 
 @each_row
-async def test_the_plain_page_is_read_if_the_api_is_slow(row: str, server: Replay, hasty: Callable[..., Pages]) -> None:
+async def test_the_plain_page_is_read_if_the_api_is_slow(row: str, server: Replay, hasty: Pages) -> None:
     url, tell = bodies.ROWS[row]
     gate = asyncio.Event()
     tell(server, gate=gate)
-    page = await hasty().read(url, run_id="r")
+    page = await hasty.read(url, run_id="r")
     assert page.document.title == "首页"
     gate.set()
 
 
 @pytest.fixture
-async def hasty(site: HttpxWeb, clock: StoppedClock) -> AsyncIterator[Callable[..., Pages]]:
-    """Pages whose rows have next to no time; Zhihu's, which reads a page, has enough for one."""
+async def hasty(server: Replay, clock: StoppedClock) -> AsyncIterator[Pages]:
+    """Pages that give rows next to no time, and requests all the time in the world."""
+    limits = FetchLimits(request_seconds=1000, total_seconds=1000, silent_seconds=1000)
+    web = HttpxWeb(clock=clock, user_agent="t", base_urls=server.standing_in_for(*REAL), limits=limits, foreign=True)
     reader = ReaderProcess(seconds=30, patience=60)
-    yield lambda: Pages(web=site, documents=reader, clock=clock, site_seconds=0.2)
+    yield Pages(web=web, documents=reader, clock=clock, site_seconds=0.2)
     await reader.aclose()
+    await web.aclose()
 
 
 @each_row

@@ -250,6 +250,9 @@ async def test_a_page_of_results_without_links_is_another_schema(server: Replay,
     )
     with pytest.raises(ToolFailed, match=r"DuckDuckGo sent an answer that cannot be read \(no links"):
         await ask("ddgs")
+    server.tell(path_of("ddgs"), bodies.duckduckgo())
+    with pytest.raises(ToolFailed, match=r"cannot be read \(no results in the page"):
+        await ask("ddgs")
 
 
 async def test_an_address_with_or_without_the_path_is_the_same(server: Replay, web: HttpxWeb, clock: Any) -> None:
