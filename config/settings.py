@@ -46,10 +46,11 @@ DIALECTS = (
 )  # fmt: skip
 """The values of LLM_DIALECT, as in `frostagent/models/openai/dialects.py` (a test compares)."""
 
-SEARCH_KINDS = ("none", "searxng", "tavily", "bocha", "brave", "zhipu")
+SEARCH_KINDS = ("none", "searxng", "tavily", "bocha", "brave", "zhipu", "ddgs")
 """What SEARCH_KIND may be: the rows of `tools/search_web/services.py`, and none of them (a test
 compares).
 """
+WITHOUT_ACCOUNT = frozenset({"ddgs", "none"})  # these need neither an address nor a key
 
 Names = Annotated[tuple[str, ...], BeforeValidator(values.names)]
 QQNumbers = Annotated[frozenset[int], BeforeValidator(values.qq_numbers)]
@@ -905,9 +906,10 @@ class Settings(BaseSettings):
         str,
         BeforeValidator(values.OneOf("", *SEARCH_KINDS)),
         About(
-            "Whose the search key or address is; `none` reads pages that people name, without "
-            "search.",
-            "搜索密钥或地址是哪家的；`none` 为只读大家发的网页、不搜索。",
+            "Whose the search key or address is; `ddgs` is DuckDuckGo without a key, `none` reads "
+            "pages alone.",
+            "搜索密钥或地址是哪家的。`ddgs` 是 DuckDuckGo，不用密钥；"
+            "`none` 为只读大家发的网页、不搜索。",
             unset=Bilingual("seen from the address or key", "从地址或密钥看出来"),
             see="web.md",
         ),
@@ -1152,8 +1154,8 @@ class Settings(BaseSettings):
     @property
     def has_web(self) -> bool:
         """Whether searching, or reading pages alone, is turned on."""
-        is_searching = bool(self.search_url or self.search_key.get_secret_value())
-        return is_searching or self.search_kind == "none"
+        has_account = bool(self.search_url or self.search_key.get_secret_value())
+        return has_account or self.search_kind in WITHOUT_ACCOUNT
 
     @property
     def main_model(self) -> Endpoint:

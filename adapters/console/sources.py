@@ -26,6 +26,7 @@ from bot.core.console_views import (
     ToolAnswer,
     ToolState,
     WakeExplainer,
+    WebState,
 )
 from bot.core.conversation import Conversation
 from bot.core.journal import Audited, Round
@@ -98,6 +99,7 @@ class Sources:
     first: str = "/"
     doctor: Callable[[], Awaitable[Sequence[Finding]]] | None = None
     servers: Callable[[], Sequence[ServerState]] = tuple
+    web: Callable[[], WebState | None] = lambda: None
 
 
 SOURCES: Final = web.AppKey("sources", Sources)

@@ -130,6 +130,7 @@ async def show_tools(request: web.Request) -> web.Response:
         "tools",
         tools=told,
         servers=sources.servers(),
+        web=sources.web(),
         is_away=found is None,
         mask=mask,
         most=MAX_ERROR,

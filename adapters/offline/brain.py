@@ -50,6 +50,7 @@ PASSAGE = 120  # characters of a page that are quoted
 TEXT = re.compile(r"\n *text:\n")
 RESULT = re.compile(r"^url: (\S+)$", re.MULTILINE)
 LINE = re.compile(r"^text: (.+)$", re.MULTILINE)
+ASIDE = re.compile(r"\s*(?:#|…|\[page|[A-Z][a-z]+: )")  # a heading, a gap, a fact
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ def _as_coder(question: DemoQuestion, messages: Sequence[Json]) -> str:
 def _passage(page: str) -> str:
     """The first prose in a result of `read_page`, or of a document in one of `look`."""
     lines = TEXT.split(page, 1)[-1].splitlines()
-    prose = [line.strip() for line in lines if not line.strip().startswith(("#", "…", "[page"))]
+    prose = [line.strip() for line in lines if not ASIDE.match(line)]
     return next((line for line in prose if len(line) > 12), "".join(prose[:1]))[:PASSAGE]
 
 

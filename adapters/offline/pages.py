@@ -1,8 +1,11 @@
-"""The pages of the demo's web, written for it: title, date and text by URL."""
+"""The pages of the demo's web, written for it: title, date and text by URL. GitHub is not among
+them: `get_game_version` asks it, too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 PAGES: Mapping[str, tuple[str, str, str]] = {
     "https://almanac.example/shuangjiang": (
@@ -64,3 +67,56 @@ PAGES: Mapping[str, tuple[str, str, str]] = {
         ),
     ),
 }
+
+SITES: Mapping[str, Any] = {
+    "https://api.bilibili.com/x/web-interface/view?bvid=BV1FrostDem0": {
+        "code": 0,
+        "message": "0",
+        "data": {
+            "bvid": "BV1FrostDem0",
+            "aid": 100,
+            "cid": 1000,
+            "title": "三分钟看懂霜降",
+            "desc": "霜降是怎么来的，这一天各地吃什么。\n讲到了柿子、鸭子和牛肉。",
+            "owner": {"name": "历书小屋"},
+            "tname": "科学科普",
+            "pubdate": 1_792_713_600,
+            "duration": 186,
+            "stat": {"view": 20_815, "danmaku": 96, "reply": 153, "like": 1_847, "coin": 402},
+        },
+    },
+    "https://api.bilibili.com/x/player/wbi/v2": {
+        "code": 0,
+        "data": {
+            "subtitle": {
+                "subtitles": [
+                    {"lan": "zh", "lan_doc": "中文", "subtitle_url": "//i0.hdslb.com/bfs/demo.json"}
+                ]
+            }
+        },
+    },
+    "https://i0.hdslb.com/bfs/demo.json": {
+        "body": [
+            {"from": 0.0, "content": "霜降是秋天的最后一个节气"},
+            {"from": 3.2, "content": "这天以后，北方的早晨就能看见霜了"},
+            {"from": 7.5, "content": "闽南人说，补冬不如补霜降，要吃鸭子"},
+        ]
+    },
+    "https://www.zhihu.com/api/v4/answers/100": {
+        "content": "<p>因为霜降前后柿子熟透，皮薄肉多。吃柿子防感冒是老话，没有研究能证明。</p>",
+        "voteup_count": 318,
+        "comment_count": 27,
+        "created_time": 1_792_713_600,
+        "author": {"name": "种柿子的人"},
+        "question": {"title": "霜降为什么要吃柿子？"},
+    },
+    "https://mp.weixin.qq.com/s/frost-demo": (
+        '<html><head><meta property="og:title" content="柿子怎么挑"></head><body>'
+        '<a id="js_name">果园周报</a><div id="js_content" style="visibility: hidden;">'
+        "<p>挑柿子先看蒂：蒂绿、贴得紧的新鲜。再捏一捏，软而不塌的当天吃，硬的放一周。</p></div>"
+        '<script>var ct = "1792713600";</script></body></html>'
+    ),
+}
+"""What particular sites answer: JSON of an API, or a page, by URL. Other links to these sites are
+not found in the demo.
+"""

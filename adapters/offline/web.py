@@ -8,6 +8,7 @@ async with OfflineWeb() as web:
 from __future__ import annotations
 
 import html
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from adapters.offline.pages import PAGES
+from adapters.offline.pages import PAGES, SITES
 
 MOST_FOUND = 20
 CJK = re.compile(r"[\u3400-\u9fff]+")
@@ -58,12 +59,18 @@ def _block(line: str) -> str:
 
 
 def demo_pages() -> dict[str, DemoPage]:
-    """The demo's pages by URL."""
-    return {url: DemoPage(title, text, date) for url, (title, date, text) in PAGES.items()}
+    """The demo's pages by URL, with the answers of sites that `read_page` asks in their own way."""
+    pages = {url: DemoPage(title, text, date) for url, (title, date, text) in PAGES.items()}
+    for url, answer in SITES.items():
+        kind = "text/html; charset=utf-8" if isinstance(answer, str) else "application/json"
+        body = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+        pages[url] = DemoPage(body=body.encode(), kind=kind)
+    return pages
 
 
 class OfflineWeb:
     """A server that replaces a search service and the hosts of some pages, within its `async with`.
+    A page whose URL has no query answers every query.
 
     `asked` records the queries and URLs it received.
     """
@@ -129,8 +136,11 @@ class OfflineWeb:
 
     async def _give(self, request: web.Request) -> web.Response:
         host, path = request.match_info["host"], request.match_info["path"]
-        urls = [f"{scheme}://{host}/{path}" for scheme in ("https", "http")]
-        self.asked.append(urls[0])
+        query = f"?{request.query_string}" if request.query_string else ""
+        self.asked.append(f"https://{host}/{path}{query}")
+        urls = [
+            f"{scheme}://{host}/{path}{end}" for scheme in ("https", "http") for end in (query, "")
+        ]
         page = next((self._pages[url] for url in urls if url in self._pages), None)
         if page is None:
             return web.Response(status=404)

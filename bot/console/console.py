@@ -21,7 +21,7 @@ from bot.console.console_backend import (
     render_anywhere,
 )
 from bot.console.limits_page import list_limits
-from bot.console.tools_page import call_tool, list_servers, list_tools
+from bot.console.tools_page import call_tool, list_servers, list_tools, read_web
 from bot.core.console_views import Doctor, Feed, Finding
 from bot.core.conversation import NOWHERE
 from bot.core.journal import Audited, PlaceSet, UsageAdded
@@ -205,6 +205,7 @@ def build_sources(
         limits=lambda: list_limits(settings, app.spending.own),
         tools=lambda: list_tools(app),
         servers=lambda: list_servers(app),
+        web=lambda: read_web(settings, app),
         call=lambda name, arguments: call_tool(app, name, arguments),
         personas=lambda: list_personas(personas),
         rendered=lambda where: render_anywhere(app, where),

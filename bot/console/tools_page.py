@@ -6,14 +6,19 @@ import asyncio
 from typing import Final
 
 from bot.build import App
-from bot.configured_tools import TOOL_PORTS
-from bot.core.console_views import ServerState, ToolAnswer, ToolState
+from bot.configured_tools import TOOL_PORTS, lacking_tools, search_account
+from bot.core.console_views import ServerState, ToolAnswer, ToolState, WebState
 from bot.core.conversation import NOWHERE
+from config.settings import Settings
 from frostagent.types.errors import ToolDenied, ToolTimeout
 from frostagent.types.ports import Subagents
 from frostagent.types.runs import Asker, Terms
 from frostagent.types.tools import Tool, ToolContext
 from frostagent.types.traits import Audience, Permission, SideEffects
+from tools.read_page import read_page
+from tools.read_page.pages import Pages
+from tools.search_web import search_web
+from tools.search_web.search import WebSearch
 
 CALL_SECONDS: Final = 60.0  # that a page waits for a call
 CALL_TIMED_OUT: Final = "there was no answer within {seconds:g} s."
@@ -66,6 +71,23 @@ def list_servers(app: App) -> tuple[ServerState, ...]:
         for one in app.servers.statuses()
     ]
     return tuple(sorted(states, key=lambda one: not one.reason))
+
+
+def read_web(settings: Settings, app: App) -> WebState | None:
+    """Searching and reading today; None if the settings turn both off."""
+    search, pages = app.ports[WebSearch], app.ports[Pages]
+    if not settings.has_web or not isinstance(search, WebSearch) or not isinstance(pages, Pages):
+        return None
+    lacks, service = lacking_tools(settings), search_account(settings).service
+    return WebState(
+        service=service.name if service else "",
+        unsearched=lacks.get(search_web.name, ""),
+        unread=lacks.get(read_page.name, ""),
+        price=settings.search_price,
+        rests=search.rests,
+        searches=search.today,
+        pages=pages.today,
+    )
 
 
 def why_not_callable(app: App, tool: Tool) -> str:

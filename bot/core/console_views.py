@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 from msgspec import Struct, field
 
 from bot.core.conversation import Conversation
+from bot.core.day_tally import Tally
 from bot.core.journal import RequestPurpose, Round
 from bot.core.query_results import DayCounts, Ignored, Story, UsageSum
 from frostagent.types.messages import Usage
@@ -74,6 +75,21 @@ class ServerState(Struct, frozen=True, kw_only=True):
     calls: int
     failures: int
     changed: tuple[str, ...] = ()
+
+
+class WebState(Struct, frozen=True, kw_only=True):
+    """Searching and reading today. `service` is the name of the search service; if `unsearched` is
+    not empty, it says why there is no search. `price` is dollars for 1,000 searches, `rests` the
+    seconds that the service is left alone after a refusal. `unread` says why no page can be read.
+    """
+
+    service: str
+    unsearched: str
+    unread: str
+    price: float
+    rests: float
+    searches: Tally
+    pages: Tally
 
 
 class ToolAnswer(Struct, frozen=True):

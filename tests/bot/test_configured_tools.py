@@ -111,6 +111,7 @@ def test_search_is_offered_only_where_it_is_set_up_and_says_what_it_lacks() -> N
     for settings, reason in (
         (Settings(), "needs SEARCH_URL or SEARCH_KEY, and neither is set"),
         (Settings(search_url="http://searxng:8080"), ""),
+        (Settings(search_kind="ddgs"), ""),
         (Settings(search_url="http://searxng:8080", search_kind="none"), "is turned off by SEARCH_KIND=none"),
     ):
         toolset = build_toolset(settings, find_tools(settings).tools, clock=ManualClock())
@@ -134,6 +135,8 @@ def test_pages_are_read_where_the_web_is_turned_on_and_the_libraries_are_there(m
     assert reason() == "needs SEARCH_URL or SEARCH_KEY, and neither is set"
     assert reason(search_url="http://searxng:8080") == ""
     assert reason(search_kind="none") == ""
+    assert reason(search_kind="ddgs") == ""
+    assert "neither is set" in reason(search_kind="brave")
     monkeypatch.setattr(configured_tools, "find_spec", lambda _: None)
     assert "pip install 'frostagent[web]'" in reason(search_kind="none")
 

@@ -1,4 +1,4 @@
-"""`Pages`: fetches a page and parses it in the reader's process.
+"""`Pages`: fetches a page and parses it in the reader's process, or asks the row of its site.
 
 Invariants: a page is fetched at most once in ten minutes; a question reads at most eight; the web
 client checks each request (public address, usual port, size, time, redirects).
@@ -14,8 +14,8 @@ from weakref import WeakValueDictionary
 
 from cachetools import LRUCache, TTLCache
 
+from bot.core.day_tally import DayTally, Tally
 from bot.core.documents import Document
-from bot.core.language import CATALOGUE, Phrase, plain_words
 from bot.core.ports import Documents, Web
 from frostagent.types.errors import InvalidArguments, ToolDenied, ToolFailed
 from frostagent.types.ports import Clock
@@ -25,24 +25,12 @@ KEPT: Final = 4_000_000  # characters of pages
 MOST_PAGES: Final = 8  # per question
 RUNS: Final = 512  # runs whose pages are counted
 LONGEST_URL: Final = 2000
-ACCEPT: Final = {
-    "Accept": "text/html, application/xhtml+xml, application/pdf, text/plain;q=0.9, */*;q=0.5",
-    "Accept-Language": "zh-CN, zh;q=0.9, en;q=0.8",
-}
+SITE_SECONDS: Final = 15.0  # for a site's row, before its plain page is read
 TOO_OFTEN: Final = f"this question has read its {MOST_PAGES} pages: answer with what was read"
 
 AROUND: Final = (
     " \t\r\n<>「」『』《》\"'。，、；：！？（）【】[],;."  # punctuation around a URL in a sentence
 )
-
-GONE: Final = Phrase("这个网页不存在（{status}）", "there is no such page ({status})")
-SHUT: Final = Phrase(
-    "这个网站不让程序读它（{status}）", "the site does not let a program read it ({status})"
-)
-CROWDED: Final = Phrase("这个网站说请求太频繁（429）", "the site takes no more requests now (429)")
-BROKEN: Final = Phrase("这个网站出错了（{status}）", "the site is out of order ({status})")
-ODD: Final = Phrase("这个网站答复了 {status}", "the site answered {status}")
-CATALOGUE.register(__name__, globals())
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +45,28 @@ class ReadPage:
 class Pages:
     """Reads pages. `web` must be a client that is safe for untrusted URLs."""
 
-    def __init__(self, *, web: Web, documents: Documents, clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        web: Web,
+        documents: Documents,
+        clock: Clock,
+        site_seconds: float = SITE_SECONDS,
+    ) -> None:
         self._web = web
         self._documents = documents
+        self._site_seconds = site_seconds
         self._kept: TTLCache[str, ReadPage] = TTLCache(
             KEPT, FRESH, timer=clock.monotonic, getsizeof=_size
         )
         self._asking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._made: LRUCache[str, int] = LRUCache(RUNS)
+        self._tally = DayTally(clock)
+
+    @property
+    def today(self) -> Tally:
+        """The pages that were read today, and the latest that could not be."""
+        return self._tally.read()
 
     async def read(self, url: str, *, run_id: str) -> ReadPage:
         """The page at this URL. Raises ToolFailed; InvalidArguments if it is not a URL; ToolDenied
@@ -72,7 +74,10 @@ class Pages:
         """
         asked = tidy_url(url)
         async with self._asking.setdefault(asked, asyncio.Lock()):
-            return self._kept.get(asked) or await self._fetch(asked, run_id)
+            if (kept := self._kept.get(asked)) is not None:
+                self._tally.count(reused=True)
+                return kept
+            return await self._fetch(asked, run_id)
 
     async def _fetch(self, asked: str, run_id: str) -> ReadPage:
         question = run_id.partition("/")[0]  # its subagents' runs have longer ids
@@ -80,15 +85,17 @@ class Pages:
         if made >= MOST_PAGES:
             raise ToolDenied(TOO_OFTEN)
         self._made[question] = made + 1
+        from tools.read_page.client import PageClient
+        from tools.read_page.sites import read_url
+
+        client = PageClient(web=self._web, documents=self._documents)
         try:
-            response = await self._web.get(asked, headers=ACCEPT)
+            url, document = await read_url(asked, client, site_seconds=self._site_seconds)
         except ToolFailed as error:
-            raise ToolFailed(plain_words(error)) from error
-        if response.status != 200:
-            raise ToolFailed(_meaning(response.status).fill(status=response.status))
-        kind = response.headers.get("content-type", "")
-        document = await self._documents.read(response.body, told=kind)
-        page = ReadPage(response.url, asked, document)
+            self._tally.fail(error)
+            raise
+        self._tally.count()
+        page = ReadPage(url, asked, document)
         if self._kept.getsizeof(page) <= self._kept.maxsize:
             self._kept[asked] = page
         return page
@@ -115,16 +122,6 @@ def tidy_url(text: str) -> str:
         )
         raise InvalidArguments(problem, fields=(problem,))
     return url
-
-
-def _meaning(status: int) -> Phrase:
-    if status in {404, 410}:
-        return GONE
-    if status in {401, 402, 403, 406, 451}:
-        return SHUT
-    if status == 429:
-        return CROWDED
-    return BROKEN if status >= 500 else ODD
 
 
 def _size(page: ReadPage) -> int:

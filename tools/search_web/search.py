@@ -16,6 +16,7 @@ from weakref import WeakValueDictionary
 
 from cachetools import LRUCache, TTLCache
 
+from bot.core.day_tally import DayTally, Tally
 from bot.core.language import CATALOGUE, Bilingual, Phrase, plain_words, text_of
 from bot.core.ports import Web, WebResponse
 from frostagent.types.errors import ToolDenied, ToolFailed
@@ -69,11 +70,16 @@ class SearchAccount:
         return service_of(kind=self.kind, url=self.url, key=self.key)
 
     @property
+    def is_set(self) -> bool:
+        """Whether the operator names a service: by address or key, or one that needs neither."""
+        return bool(self.url or self.key or ((row := self.service) and row.is_open))
+
+    @property
     def lacks(self) -> Bilingual | None:
         """Why the account cannot search; None if it can."""
         if self.kind == "none":
             return TURNED_OFF.fill()
-        if not (self.url or self.key):
+        if not self.is_set:
             return UNSET.fill()
         if (row := self.service) is None:
             return UNKNOWN_SERVICE.fill()
@@ -105,7 +111,7 @@ async def ask_service(
 
     async def call() -> WebResponse:
         if asking.json is None:
-            sent = {"Accept": "application/json", **headers}
+            sent = {"Accept": row.accept, **headers}
             return await web.get(f"{base}{row.path}", params=asking.params, headers=sent)
         return await web.post(f"{base}{row.path}", json=asking.json, headers=headers)
 
@@ -153,6 +159,17 @@ class WebSearch:
         self._made: LRUCache[str, int] = LRUCache(RUNS)
         self._refused: SearchRefused | None = None
         self._rests_until = 0.0
+        self._tally = DayTally(clock)
+
+    @property
+    def today(self) -> Tally:
+        """The searches that the service answered today, and its latest failure."""
+        return self._tally.read()
+
+    @property
+    def rests(self) -> float:
+        """For how many more seconds the service is not asked, after a refusal."""
+        return max(0.0, self._rests_until - self._clock.monotonic())
 
     async def search(self, query: SearchQuery, *, run_id: str) -> tuple[Found, ...]:
         """At most `query.count` results. Raises ToolFailed, and ToolDenied if a question searches
@@ -161,8 +178,9 @@ class WebSearch:
         lock = self._asking.setdefault(query, asyncio.Lock())
         async with lock:
             if (kept := self._kept.get(query)) is not None:
+                self._tally.count(reused=True)
                 return kept
-            if self._refused is not None and self._clock.monotonic() < self._rests_until:
+            if self._refused is not None and self.rests:
                 raise ToolFailed(text_of(self._refused)) from self._refused
             question = run_id.partition("/")[0]  # its subagents' runs have longer ids
             made = self._made.get(question, 0)
@@ -171,11 +189,18 @@ class WebSearch:
             self._made[question] = made + 1
             try:
                 found = await ask_service(self._account, query, web=self._web, pay=self._pay)
-            except SearchRefused as error:
-                self._refused = error
-                self._rests_until = self._clock.monotonic() + error.rest
-                if error.rest:
-                    logger.warning("web search: %s", error)
+            except ToolFailed as error:
+                self._tally.fail(error)
+                if isinstance(error, SearchRefused):
+                    self._refuse(error)
                 raise
+            self._tally.count()
             self._kept[query] = found
             return found
+
+    def _refuse(self, error: SearchRefused) -> None:
+        """Leave the service alone for as long as its refusal says."""
+        self._refused = error
+        self._rests_until = self._clock.monotonic() + error.rest
+        if error.rest:
+            logger.warning("web search: %s", error)

@@ -3,7 +3,9 @@ error means.
 
 Sources: docs.searxng.org/dev/search_api, docs.tavily.com/api-reference/endpoint/search,
 open.bochaai.com (web-search), api-dashboard.search.brave.com/api-reference/web/search/get,
-docs.bigmodel.cn/api-reference (web_search, api-code).
+docs.bigmodel.cn/api-reference (web_search, api-code). DuckDuckGo has no API for searches: its page
+for browsers without scripts is read as the engine of searx and the package ddgs read it, who know
+its challenge, too (status 202, `anomaly-modal`).
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from bot.core.language import CATALOGUE, Phrase
 from bot.core.ports import WebResponse
@@ -31,6 +33,10 @@ TOO_MANY: Final = Phrase(
     "{name} 说请求太频繁，过一会儿再试", "{name} takes no more searches for the moment"
 )
 NOT_ANSWERED: Final = Phrase("{name} 不回答这样的问题", "{name} does not answer such a query")
+CHALLENGED: Final = Phrase(
+    "{name} 暂时不让程序搜索；用有密钥的服务就不会这样",
+    "{name} lets no program search for the moment; a service with a key does not do that",
+)
 NO_JSON: Final = Phrase(
     "{name} 不返回 JSON：在它的 settings.yml 的 search.formats 里加上 json",
     "{name} does not answer in JSON: add json to search.formats in its settings.yml",
@@ -99,6 +105,8 @@ class SearchService:
     names of a result; the first present one is used. A service that omits an empty list repeats the
     query at `echo`. `code` and `reason` are the paths to an error's code and message; the code is
     looked up before the status. A 200 response whose code is not in `fine` is an error, too.
+    `parse` makes the object that these paths lead into, and raises ValueError; `accept` is the
+    media type it reads.
     """
 
     kind: str
@@ -121,12 +129,22 @@ class SearchService:
     reason: tuple[str, ...] = ()
     fine: frozenset[str] = frozenset({"", "200"})
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
+    parse: Callable[[WebResponse], Any] = WebResponse.json
+    accept: str = "application/json"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it searches for anybody: without a key, and without an address of one's own."""
+        return bool(self.base) and not self.needs_key
 
     def refusal(self, response: WebResponse) -> tuple[Refusal | None, str] | None:
         """The meaning of an error response and the service's message; None for a response with
         results. The meaning is None if no row explains the error.
         """
-        body = _json(response)
+        try:
+            body = self.parse(response)
+        except ValueError:
+            body = None
         code = _line(_at(body, self.code), LONGEST_REASON) if self.code else ""
         if response.status == 200 and code in self.fine:
             return None
@@ -139,7 +157,7 @@ class SearchService:
         """The results in a response, without duplicate URLs. Raises ValueError if it has another
         schema.
         """
-        body = response.json()
+        body = self.parse(response)
         rows = _at(body, self.results)
         if rows is None and self.echo and isinstance(_at(body, self.echo), dict):
             rows = []
@@ -209,7 +227,7 @@ def _ask_brave(query: SearchQuery) -> Asking:
         "result_filter": "web",
         "text_decorations": "false",
     }
-    if any("\u3400" <= char <= "\u9fff" for char in query.words):
+    if _is_chinese(query):
         params["search_lang"] = "zh-hans"
     return Asking(params | ({"freshness": f"p{query.recent[0]}"} if query.recent else {}))
 
@@ -229,6 +247,58 @@ def _ask_zhipu(query: SearchQuery) -> Asking:
     if query.site:
         body["search_domain_filter"] = query.site
     return Asking(json=body)
+
+
+def _ask_duckduckgo(query: SearchQuery) -> Asking:
+    params = {"q": _with_site(query), "kp": "1"}  # safe search
+    if _is_chinese(query):
+        params["kl"] = "cn-zh"
+    return Asking(params | ({"df": query.recent[0]} if query.recent else {}))
+
+
+# These are compiled by the first search, not at the start.
+BLOCK: Final = r'<div\s[^>]{0,200}?\bclass="([^"]{0,200}\bresult\b[^"]{0,200})"'
+LINK: Final = r'<a\s([^>]{0,2000}?\bclass="result__a"[^>]{0,2000})>(.{0,2000}?)</a>'
+HREF: Final = r'\bhref="([^"]*)"'
+SNIPPET: Final = r'\bclass="result__snippet"[^>]{0,2000}>(.{0,5000}?)</a>'
+CHALLENGE: Final = ('<form id="challenge-form"', '<div class="anomaly-modal')
+ADVERTISEMENT, NO_RESULT = "result--ad", "result--no-result"
+
+
+def _parse_duckduckgo(response: WebResponse) -> dict[str, Any]:
+    """The page as other services would put it; `code` says that it wants to see a person."""
+    page = response.body.decode("utf-8", "replace")
+    if any(mark in page for mark in CHALLENGE):
+        return {"code": "challenge"}
+    blocks = [*re.finditer(BLOCK, page)]
+    if not blocks:
+        raise ValueError("no results in the page")
+    results = list[dict[str, str]]()
+    ends = (*(block.start() for block in blocks[1:]), len(page))
+    for block, end in zip(blocks, ends, strict=True):
+        inside = page[block.end() : end]
+        link = re.search(LINK, inside, re.DOTALL)
+        if link is None or ADVERTISEMENT in block[1]:
+            continue
+        text = re.search(SNIPPET, inside[link.end() :], re.DOTALL)
+        told = {"title": link[2], "url": _target(link[1]), "content": text[1] if text else ""}
+        results.append(told)
+    if not results and not any(NO_RESULT in block[1] for block in blocks):
+        raise ValueError("no links in the results")
+    return {"results": results}
+
+
+def _target(attributes: str) -> str:
+    """The page that a result leads to, by way of DuckDuckGo or not; empty for an advertisement."""
+    href = re.search(HREF, attributes)
+    url = html.unescape(href[1]) if href else ""
+    if "duckduckgo.com/" not in url:
+        return url
+    return parse_qs(url.partition("?")[2]).get("uddg", [""])[0]
+
+
+def _is_chinese(query: SearchQuery) -> bool:
+    return any("\u3400" <= char <= "\u9fff" for char in query.words)
 
 
 def _with_site(query: SearchQuery) -> str:
@@ -312,6 +382,21 @@ SERVICES: Final = (
         },
     ),
     SearchService(
+        kind="ddgs",
+        name="DuckDuckGo",
+        hosts=("duckduckgo.com",),
+        base="https://html.duckduckgo.com",
+        path="/html/",
+        needs_key=False,
+        accept="text/html",
+        ask=_ask_duckduckgo,
+        parse=_parse_duckduckgo,
+        results=("results",),
+        code=("code",),
+        fine=frozenset({""}),
+        refusals=dict.fromkeys(("challenge", "202", "403", "418"), Refusal(CHALLENGED, FOR_LONG)),
+    ),
+    SearchService(
         kind="searxng",
         name="SearXNG",
         base="",
@@ -347,13 +432,6 @@ def service_of(*, kind: str, url: str, key: str) -> SearchService | None:
 
 TAG = re.compile(r"</?[A-Za-z][^<>]{0,200}>")
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
-
-
-def _json(response: WebResponse) -> Any:
-    try:
-        return response.json()
-    except ValueError:
-        return None
 
 
 def _at(body: Any, path: tuple[str, ...]) -> Any:

@@ -185,7 +185,7 @@ def _check_reading(settings: Settings) -> list[Check]:
 
 async def _check_service(settings: Settings, web: Web) -> list[Check]:
     account = search_account(settings)
-    is_wanted = bool(account.url or account.key) and account.kind != "none"
+    is_wanted = account.is_set and account.kind != "none"
     if (lack := account.lacks) is not None:
         if is_wanted:
             return [warning("search", SEARCH_WRONG, MEND_SEARCH, why=lack)]

@@ -5,7 +5,9 @@ import re
 
 from msgspec.structs import replace
 
-from bot.core.console_views import ServerState, ToolAnswer, ToolState, ToolUse
+from bot.core.console_views import ServerState, ToolAnswer, ToolState, ToolUse, WebState
+from bot.core.day_tally import Tally
+from bot.core.language import Bilingual
 from tests.adapters.console.samples import HOSTILE
 from tests.adapters.console.visiting import SAME, SECRET, visiting
 from tests.fakes import until
@@ -76,6 +78,48 @@ async def test_servers_say_whether_they_are_there_and_what_they_take() -> None:
         assert SECRET not in text
         assert not re.search(r"<script>|<img", text)
         assert "连不上" in (await place.ask("GET", "/tools", headers={"Accept-Language": "zh"}))[1]
+
+
+async def test_the_web_says_which_service_answers_what_it_costs_and_what_failed() -> None:
+    refused = Bilingual(f"Tavily refuses {SECRET}", "Tavily 不认这个 SEARCH_KEY")
+    web = WebState(
+        service="Tavily",
+        unsearched="",
+        unread="",
+        price=8.0,
+        rests=120.0,
+        searches=Tally(1, 3, refused, 1_700_000_000.0),
+        pages=Tally(5, 0, HOSTILE, 1_700_000_000.0),
+    )
+    async with visiting() as place:
+        await place.log_in()
+        assert "The web" not in (await place.ask("GET", "/tools", headers=ENGLISH))[1]
+        place.web = web
+        _, text, _ = await place.ask("GET", "/tools", headers=ENGLISH)
+        for words in (
+            *("Tavily</span>", "not asked for another 2 min", "$8 for 1,000 searches", "1 search today"),
+            *("3 more from the last ten minutes", "Tavily refuses ***", "5 pages read today", "could not be read"),
+        ):
+            assert words in text, words
+        assert text.count("alert(1)") == 1
+        assert not re.search(r"<script>|<img", text)
+        chinese = (await place.ask("GET", "/tools", headers={"Accept-Language": "zh"}))[1]
+        for words in ("今天搜索 1 次", "每千次 8 美元", "Tavily 不认这个 SEARCH_KEY", "今天读了 5 个网页"):
+            assert words in chinese, words
+        off = Bilingual("needs SEARCH_URL", "需要 SEARCH_URL")
+        place.web = replace(web, unsearched=off, unread="needs libraries", price=0.0)
+        _, text, _ = await place.ask("GET", "/tools", headers=ENGLISH)
+        assert "no search: search_web needs SEARCH_URL" in text
+        assert "Pages cannot be read" in text
+        for words in ("needs libraries", "Pages cannot be read"):
+            assert words in text
+        for words in ("Tavily", "search today", "read today", "SEARCH_PRICE", "alert(1)"):
+            assert words not in text, words
+        place.web = replace(web, price=0.0, rests=0.0, searches=Tally(), pages=Tally())
+        _, text, _ = await place.ask("GET", "/tools", headers=ENGLISH)
+        assert "no price is set (SEARCH_PRICE)" in text
+        for words in ("not asked for", "Last failed", "could not be read"):
+            assert words not in text, words
 
 
 async def test_a_tool_that_fails_each_time_is_red_and_tells_its_last_error() -> None:

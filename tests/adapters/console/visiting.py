@@ -50,6 +50,7 @@ from bot.core.console_views import (
     TurnRows,
     Unanswered,
     WaitingDraft,
+    WebState,
 )
 from bot.core.conversation import Conversation
 from bot.core.journal import Audited
@@ -169,6 +170,7 @@ class Place:
     applicants: tuple[ApplicantRule, ...] = ()
     page_size: int = 50
     servers: tuple[ServerState, ...] = ()
+    web: WebState | None = None
     console: Console = field(init=False)
     session: aiohttp.ClientSession = field(init=False)
 
@@ -185,6 +187,7 @@ class Place:
             limits=lambda: self.limits,
             tools=lambda: self.tools,
             servers=lambda: self.servers,
+            web=lambda: self.web,
             call=self.call,
             personas=lambda: self.personas,
             rendered=self.rendered,

@@ -355,6 +355,14 @@ def test_a_page_is_summed_up_in_three_lines(mark: str, said: str) -> None:
     assert summary("标题\n  # 由来") == "NONE"
 
 
+def test_of_a_video_its_words_are_told_and_not_its_numbers() -> None:
+    told = "  Statistics: 20,815 views, 96 likes\n  # Description\n  霜降是怎么来的，各地吃什么。"
+    page = f"title: 霜降\nurl: https://a.example/1\ntext:\n{told}"
+    answer = Talk("这个讲了什么 https://a.example/1", tools=WEB).answer(page).text()
+    assert "霜降是怎么来的" in answer
+    assert "Statistics" not in answer
+
+
 def test_a_feed_is_subscribed_to_rather_than_read() -> None:
     talk = Talk("订阅 https://a.example/feed.xml", tools=(*WEB, "subscribe"))
     assert talk.call() == DemoCall("subscribe", {"url": "https://a.example/feed.xml"})

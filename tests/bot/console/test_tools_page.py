@@ -15,8 +15,9 @@ from adapters.media.reader_process import ReaderProcess
 from bot.build import App
 from bot.configured_tools import build_ports, build_toolset, find_tools
 from bot.console import tools_page
-from bot.console.tools_page import call_tool, list_tools
+from bot.console.tools_page import call_tool, list_tools, read_web
 from bot.core.console_views import ToolState
+from bot.core.day_tally import Tally
 from bot.memory.personas import Cast, House, Persona, Personas
 from config.settings import Settings
 from frostagent.clock import SystemClock
@@ -233,6 +234,18 @@ async def test_of_every_tool_is_told_for_whom_it_is_and_whether_a_page_may_call_
         assert list(ask.parameters["properties"]) == ["days", "city"]
         assert states["denied"].permission == "deny"
         assert states["for_admins_by_setting"].audience == "group_admin"
+
+
+async def test_the_web_is_told_if_the_settings_turn_it_on(tmp_path: Path) -> None:
+    async with bench(tmp_path) as place:
+        assert read_web(Settings(), place.app) is None
+        told = read_web(Settings(search_kind="ddgs", search_price=2.0), place.app)
+        assert told is not None
+        assert (told.service, told.unsearched, told.unread, told.price) == ("DuckDuckGo", "", "", 2.0)
+        assert (told.searches, told.pages, told.rests) == (Tally(), Tally(), 0.0)
+        pages_alone = read_web(Settings(search_kind="none"), place.app)
+        assert pages_alone is not None
+        assert (pages_alone.service, pages_alone.unsearched) == ("", "is turned off by SEARCH_KIND=none")
 
 
 async def test_a_call_from_a_page_is_nobodys_and_goes_the_whole_way_of_calls(tmp_path: Path) -> None:

@@ -18,17 +18,22 @@ from tools.read_page.pages import Pages
 
 SITE = "almanac.example"
 OTHER = "other.example"
+REAL = (  # hosts of the rows in `tools/read_page/sites.py`
+    *("www.bilibili.com", "b23.tv", "api.bilibili.com", "aisubtitle.hdslb.com"),
+    *("github.com", "api.github.com", "www.zhihu.com", "zhuanlan.zhihu.com", "mp.weixin.qq.com"),
+    "hdslb.com.evil.example",  # looks like one of them
+)
 
 ReadPage = Callable[..., Awaitable[str]]
 
 
 @pytest.fixture
 async def site(server: Replay, clock: StoppedClock) -> AsyncIterator[HttpxWeb]:
-    """The web of urls that others name: two sites of it are the server, the rest is as it is."""
+    """The web of urls that others name: these sites of it are the server, the rest is as it is."""
     web = HttpxWeb(
         clock=clock,
         user_agent="FrostAgent/test (+tests)",
-        base_urls=server.standing_in_for(SITE, OTHER),
+        base_urls=server.standing_in_for(SITE, OTHER, *REAL),
         limits=FetchLimits(request_seconds=10, total_seconds=20, body_bytes=5 * 2**20, redirects=4),
         foreign=True,
     )

@@ -228,6 +228,18 @@ async def test_a_page_that_is_read_twice_at_the_same_time_is_fetched_once(server
     assert len(server.asked) == 1
 
 
+async def test_pages_of_the_day_are_counted_with_what_was_kept_and_the_last_failure(
+    server: Replay, pages: Pages
+) -> None:
+    tell(server, HONEST)
+    for run in ("a", "b"):
+        await pages.read(f"https://{SITE}/a", run_id=run)
+    assert (pages.today.done, pages.today.reused, pages.today.error) == (1, 1, "")
+    with pytest.raises(ToolFailed):
+        await pages.read(f"https://{SITE}/gone", run_id="a")
+    assert (pages.today.done, pages.today.error) == (1, "there is no such page (404)")
+
+
 async def test_a_page_too_large_to_keep_is_read_all_the_same(
     server: Replay, site: HttpxWeb, clock: StoppedClock
 ) -> None:

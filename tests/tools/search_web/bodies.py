@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 Json = dict[str, Any]
 
@@ -15,6 +16,7 @@ KEYS: Mapping[str, str] = {
     "brave": "BSAaaaaaaaaaaaaaaaaaaaaaaaaaaa",
     "zhipu": "0123456789abcdef" * 2 + ".AbCdEfGhIjKlMnOp",
     "searxng": "",
+    "ddgs": "",
 }
 HOSTS: Mapping[str, str] = {
     "tavily": "api.tavily.com",
@@ -22,6 +24,7 @@ HOSTS: Mapping[str, str] = {
     "brave": "api.search.brave.com",
     "zhipu": "open.bigmodel.cn",
     "searxng": "searx.example",
+    "ddgs": "html.duckduckgo.com",
 }
 PATHS: Mapping[str, str] = {
     "tavily": "/search",
@@ -29,6 +32,7 @@ PATHS: Mapping[str, str] = {
     "brave": "/res/v1/web/search",
     "zhipu": "/api/paas/v4/web_search",
     "searxng": "/search",
+    "ddgs": "/html/",
 }
 
 
@@ -36,8 +40,8 @@ def path_of(kind: str) -> str:
     return f"/{HOSTS[kind]}{PATHS[kind]}"
 
 
-def found(kind: str, *rows: tuple[str, str, str, str]) -> Json:
-    """An answer with these results: title, url, text, date."""
+def found(kind: str, *rows: tuple[str, str, str, str]) -> Any:
+    """An answer with these results: title, url, text, date. DuckDuckGo tells no dates."""
     rows = rows or ((TITLE, URL, TEXT, "2026-10-23T08:00:00+08:00"), ("节气", SECOND, "", ""))
     match kind:
         case "tavily":
@@ -55,18 +59,46 @@ def found(kind: str, *rows: tuple[str, str, str, str]) -> Json:
             results = [{"title": t, "link": u, "content": c, "publish_date": d, "media": "历书", "refer": "ref_1"}
                        for t, u, c, d in rows]  # fmt: skip
             return {"id": "1", "created": 1, "search_intent": [], "search_result": results}
+        case "ddgs":
+            return duckduckgo(*(duckduckgo_result(t, u, c) for t, u, c, _ in rows))
         case _:
             results = [{"title": t, "url": u, "content": c, "publishedDate": d or None, "engine": "x", "score": 1.0}
                        for t, u, c, d in rows]  # fmt: skip
             return {"query": "霜降", "number_of_results": 0, "results": results, "unresponsive_engines": []}
 
 
-NOTHING: Mapping[str, Json] = {
+def duckduckgo(*blocks: str) -> str:
+    """Its page for browsers without scripts."""
+    head = '<html><head><title>x at DuckDuckGo</title></head><body><div class="serp__results">'
+    return f'{head}<div id="links" class="results">{"".join(blocks)}</div></div></body></html>'
+
+
+def duckduckgo_result(title: str, url: str, text: str, *, more: str = "results_links_deep web-result") -> str:
+    """A result that leads there by way of DuckDuckGo, as most do."""
+    href = f"//duckduckgo.com/l/?uddg={quote(url, safe='')}&amp;rut=a1b2c3"
+    snippet = f'<a class="result__snippet" href="{href}">{text}</a>' if text else ""
+    return (
+        f'<div class="result results_links {more} "><div class="links_main links_deep result__body">'
+        f'<h2 class="result__title"><a rel="nofollow" class="result__a" href="{href}">{title}</a></h2>'
+        f'<div class="result__extras"><a class="result__url" href="{href}"> somewhere </a></div>{snippet}</div></div>'
+    )
+
+
+NO_RESULT = (
+    '<div class="result results_links results_links_deep result--no-result"><div class="no-results">No results.</div>'
+)
+CHALLENGE = (
+    '<html><body><form id="challenge-form" action="//duckduckgo.com/anomaly.js?sv=html" method="POST">'
+    '<div class="anomaly-modal__title">Unfortunately, bots use DuckDuckGo too.</div></form></body></html>'
+)
+
+NOTHING: Mapping[str, Any] = {
     "tavily": {"query": "x", "results": [], "response_time": "0.2"},
     "bocha": {"code": 200, "log_id": "a", "msg": None, "data": {"_type": "SearchResponse", "queryContext": {}}},
     "brave": {"type": "search", "query": {"original": "x"}, "mixed": {"main": []}},
     "zhipu": {"id": "1", "created": 1, "search_result": []},
     "searxng": {"query": "x", "results": [], "unresponsive_engines": [["google", "timeout"]]},
+    "ddgs": duckduckgo(NO_RESULT),
 }
 
 REFUSALS: tuple[tuple[str, int, Any, str], ...] = (
@@ -92,6 +124,11 @@ REFUSALS: tuple[tuple[str, int, Any, str], ...] = (
     ("searxng", 403, "<h1>Forbidden</h1>", "add json to search.formats in its settings.yml"),
     ("searxng", 429, "Too Many Requests", "SearXNG takes no more searches"),
     ("searxng", 500, "Internal Server Error", "SearXNG answered 500"),
+    ("ddgs", 202, CHALLENGE, "DuckDuckGo lets no program search for the moment"),
+    ("ddgs", 200, CHALLENGE, "DuckDuckGo lets no program search for the moment"),
+    ("ddgs", 202, "", "DuckDuckGo lets no program search for the moment"),
+    ("ddgs", 403, "error", "DuckDuckGo lets no program search for the moment"),
+    ("ddgs", 500, "oops", "DuckDuckGo answered 500"),
 )  # fmt: skip
 
 MALFORMED: tuple[Any, ...] = ("<html>not JSON</html>", [], {"other": "schema"}, {"results": "none"}, "[" * 3000)

@@ -32,9 +32,11 @@ def make_search(web: HttpxWeb, clock: StoppedClock) -> Callable[..., WebSearch]:
 
 
 def account(kind: str) -> SearchAccount:
-    """What an operator sets for that service: an address for SearXNG, a key for the others."""
+    """What an operator sets for that service: an address, its name alone, or a key."""
     if kind == "searxng":
         return SearchAccount(url=f"http://{HOSTS[kind]}")
+    if kind == "ddgs":
+        return SearchAccount(kind=kind)
     return SearchAccount(key=KEYS[kind])
 
 

@@ -103,6 +103,27 @@ async def test_what_is_answered_is_paid_for_and_what_is_refused_or_kept_is_not(
     assert billed == [False, True]
 
 
+async def test_searches_of_the_day_are_counted_with_what_was_kept_and_the_last_failure(
+    server: Replay, make_search: Callable[..., WebSearch], clock: StoppedClock
+) -> None:
+    server.tell(path_of("tavily"), found("tavily"))
+    search = make_search("tavily")
+    for run in ("a", "b"):
+        await search.search(QUERY, run_id=run)
+    assert (search.today.done, search.today.reused, search.today.error, search.rests) == (1, 1, "", 0.0)
+    server.tell(path_of("tavily"), {"detail": {"error": "limit"}}, status=432)
+    for run in ("c", "d"):
+        with pytest.raises(ToolFailed):
+            await search.search(SearchQuery(words="x", count=1), run_id=run)
+    assert (search.today.done, search.rests) == (1, 600.0)
+    assert search.today.error.startswith("the quota or balance at Tavily is used up")
+    assert search.today.failed_at == clock.now()
+    clock.time += 599
+    assert search.rests == 1.0
+    clock.time += 86_400
+    assert (search.today.done, search.rests) == (0, 0.0)
+
+
 @pytest.mark.parametrize("site", ["localhost", "a b.example", "192.168.0.1", "x" * 80, "-.example"])
 async def test_a_site_that_is_no_host_is_refused(site: str, ask: SearchWeb, server: Replay) -> None:
     with pytest.raises(InvalidArguments, match="is no host"):

@@ -10,9 +10,10 @@ import pytest
 
 from adapters.fetching.client import HttpxWeb
 from bot.core.language import text_of
-from config.settings import SEARCH_KINDS
+from config.settings import SEARCH_KINDS, WITHOUT_ACCOUNT
 from frostagent.types.errors import ToolFailed
 from tests.adapters.fetching.replay import Replay
+from tests.tools.search_web import bodies
 from tests.tools.search_web.bodies import (
     HOSTS,
     KEYS,
@@ -36,12 +37,14 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 def test_the_settings_name_every_service() -> None:
     assert {*SEARCH_KINDS} == {"none", *KINDS}
+    assert {"none", *(row.kind for row in SERVICES if row.is_open)} == WITHOUT_ACCOUNT
 
 
 @every_kind
 async def test_what_is_found_is_told_with_title_url_day_and_text(kind: str, server: Replay, ask: SearchWeb) -> None:
     server.tell(path_of(kind), found(kind))
-    assert await ask(kind) == (f"1. {TITLE}\nurl: {URL}\ndate: 2026-10-23\ntext: {TEXT}\n2. 节气\nurl: {SECOND}")
+    date = "" if kind == "ddgs" else "\ndate: 2026-10-23"
+    assert await ask(kind) == f"1. {TITLE}\nurl: {URL}{date}\ntext: {TEXT}\n2. 节气\nurl: {SECOND}"
 
 
 @every_kind
@@ -69,6 +72,7 @@ async def test_count_time_and_site_are_asked_for_in_its_own_words(kind: str, ser
         "brave": {"count": "3", "freshness": "pw", "q": "site:almanac.example 霜降 节气", "search_lang": "zh-hans"},
         "zhipu": {"count": 3, "search_recency_filter": "oneWeek", "search_domain_filter": "almanac.example"},
         "searxng": {"time_range": "week", "q": "site:almanac.example 霜降 节气", "format": "json"},
+        "ddgs": {"df": "w", "q": "site:almanac.example 霜降 节气", "kl": "cn-zh"},
     }
     told = asked.json() if asked.body else asked.query
     assert expected[kind].items() <= told.items()
@@ -180,6 +184,9 @@ async def test_a_result_that_is_no_page_of_the_web_is_left_out(url: str, server:
         ({"url": "http://searxng:8080"}, "searxng"),
         ({"url": "https://api.bocha.cn/v1", "key": "any"}, "bocha"),
         ({"url": "https://notbrave.com", "key": "any"}, "searxng"),
+        ({"kind": "ddgs"}, "ddgs"),
+        ({"url": "https://html.duckduckgo.com"}, "ddgs"),
+        ({}, None),
         ({"url": "https://proxy.example/tavily", "key": "any", "kind": "tavily"}, "tavily"),
     ],
 )
@@ -194,6 +201,8 @@ def test_whose_an_account_is_is_seen_from_kind_address_or_key(given: dict[str, s
         ({}, "needs SEARCH_URL or SEARCH_KEY", "都没有设置"),
         ({"kind": "none", "key": "tvly-x"}, "SEARCH_KIND=none", "关掉"),
         ({"key": "who-knows"}, "needs SEARCH_KIND", "看不出"),
+        ({"kind": "searxng"}, "needs SEARCH_URL or SEARCH_KEY", "都没有设置"),
+        ({"kind": "tavily"}, "needs SEARCH_URL or SEARCH_KEY", "都没有设置"),
         ({"kind": "searxng", "key": "k"}, "needs SEARCH_URL", "SEARCH_URL"),
         ({"kind": "brave", "url": "https://proxy.example"}, "needs SEARCH_KEY for Brave Search", "SEARCH_KEY"),
     ],
@@ -203,6 +212,48 @@ def test_what_an_account_lacks_is_said_in_both_languages(given: dict[str, str], 
     assert lack is not None
     assert en in lack.en
     assert zh in lack.zh
+
+
+async def test_duckduckgo_is_asked_for_the_page_without_scripts_and_its_advertisements_are_left_out(
+    server: Replay, ask: SearchWeb
+) -> None:
+    advertisement = (
+        '<div class="result results_links result--ad "><a class="result__a" href="https://ad.example/">买</a>'
+    )
+    tracked = bodies.duckduckgo_result("Ad", "x", "y").replace("/l/?uddg=", "/y.js?ad_domain=")
+    direct = '<div class="result web-result"><a class="result__a" href="https://cats.example/?a=1&amp;b=2">A &lt;b&gt;'
+    server.tell(
+        path_of("ddgs"),
+        bodies.duckduckgo(
+            advertisement,
+            tracked,
+            bodies.duckduckgo_result("<b>霜降</b> 节气", URL, "第<b>十八</b>个"),
+            direct + "</a>",
+        ),
+    )
+    assert await ask("ddgs", query="frost") == (
+        f"1. 霜降 节气\nurl: {URL}\ntext: 第十八个\n2. A <b>\nurl: https://cats.example/?a=1&b=2"
+    )
+    (asked,) = server.asked
+    assert asked.headers["Accept"] == "text/html"
+    assert dict(asked.query) == {"q": "frost", "kp": "1"}
+
+
+async def test_words_of_its_challenge_in_a_result_are_no_challenge(server: Replay, ask: SearchWeb) -> None:
+    said = 'the form challenge-form of anomaly-modal: "bots use DuckDuckGo too", says result--no-result'
+    server.tell(path_of("ddgs"), bodies.duckduckgo(bodies.duckduckgo_result(said, URL, said)))
+    assert URL in await ask("ddgs")
+
+
+async def test_a_page_of_results_without_links_is_another_schema(server: Replay, ask: SearchWeb) -> None:
+    server.tell(
+        path_of("ddgs"), bodies.duckduckgo('<div class="result"><a class="changed" href="https://a.example/">A</a>')
+    )
+    with pytest.raises(ToolFailed, match=r"DuckDuckGo sent an answer that cannot be read \(no links"):
+        await ask("ddgs")
+    server.tell(path_of("ddgs"), bodies.duckduckgo())
+    with pytest.raises(ToolFailed, match=r"cannot be read \(no results in the page"):
+        await ask("ddgs")
 
 
 async def test_an_address_with_or_without_the_path_is_the_same(server: Replay, web: HttpxWeb, clock: Any) -> None:

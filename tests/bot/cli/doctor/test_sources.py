@@ -158,6 +158,26 @@ async def test_a_search_that_is_refused_or_half_set_up_is_a_warning_and_one_that
     assert (off.outcome, off.said) == (Outcome.OK, "off: it needs SEARCH_URL or SEARCH_KEY, and neither is set")
 
 
+async def test_a_service_without_a_key_is_asked_when_the_settings_name_it() -> None:
+    page = '<div class="result"><a class="result__a" href="https://a.example/">A</a></div>'
+    async with answering(lambda _: web.Response(text=page, content_type="text/html")) as root:
+        settings = Settings(search_kind="ddgs", tools_mirrors={"html.duckduckgo.com": root})
+        port = HttpxWeb(clock=SystemClock(), user_agent="test", base_urls=search_hosts(settings))
+        check, *_ = await check_search(settings, port)
+        await port.aclose()
+    assert (check.outcome, check.said) == (Outcome.OK, "DuckDuckGo answers, at no price (SEARCH_PRICE is not set)")
+
+
+async def test_a_service_without_a_key_that_turns_programs_away_is_a_warning() -> None:
+    async with answering(lambda _: web.Response(status=202)) as root:
+        settings = Settings(search_kind="ddgs", tools_mirrors={"html.duckduckgo.com": root})
+        port = HttpxWeb(clock=SystemClock(), user_agent="test", base_urls=search_hosts(settings))
+        check, *_ = await check_search(settings, port)
+        await port.aclose()
+    assert check.outcome is Outcome.WARNING
+    assert "DuckDuckGo 暂时不让程序搜索" in check.said.zh
+
+
 async def test_without_the_libraries_that_read_pages_the_doctor_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
