@@ -180,6 +180,8 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
 CHANGES = (
     "account",
     "number",
+    "made",
+    "maker",
     "rule",
     "zone",
     "state",

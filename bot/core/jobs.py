@@ -41,8 +41,10 @@ class JobState(StrEnum):
     ENDED = "ended"
 
 
-JobKey: TypeAlias = tuple[int, int]
-"""The account, and the number that people type: 7 for `J7`."""
+JobKey: TypeAlias = tuple[int, int, float]
+"""The account, the number that people type (7 for `J7`), and when the job was made: the number of a
+deleted job may be given again.
+"""
 
 
 class Job(Struct, frozen=True, kw_only=True):
@@ -80,7 +82,7 @@ class Job(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> JobKey:
-        return self.where.platform_id, self.number
+        return self.where.platform_id, self.number, self.made
 
 
 class JobMade(Struct, frozen=True, tag="job_made"):

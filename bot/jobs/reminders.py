@@ -177,6 +177,7 @@ class JobBook:
         self._look = look
         self._web = web
         self._making = asyncio.Lock()
+        self._given: dict[int, int] = {}  # the highest number given to a job of each account
 
     def on_demand(self, question: Question) -> Mapping[type, object]:
         """The ports of the tools that this question, or an earlier one of the conversation, may
@@ -413,13 +414,18 @@ class JobBook:
 
     async def _make(self, job: Job) -> Job:
         """Number the job and write it. Raises ToolDenied, ToolFailed."""
+        account = job.where.platform_id
         async with self._making:
             await self._check_limits(job)
-            latest = await self._jobs.latest_number(job.where.platform_id)
-            if latest is None or not await self._store.commit():
+            latest = await self._jobs.latest_number(account) if await self._store.commit() else None
+            if latest is None:
                 raise ToolFailed(NOT_NOW)
-            job = replace(job, number=latest + 1)
+            # The latest job may have been erased, and a call about it may wait for an owner.
+            number = self._given[account] = max(latest, self._given.get(account, 0)) + 1
+            job = replace(job, number=number)
             if not await self._store.commit(JobMade(job)):
+                # It may still be written: nobody knows of it, so it must not fire.
+                self._store.put(JobChanged(replace(job, state=JobState.ENDED)))
                 raise ToolFailed(NOT_NOW)
         self._look()
         return job

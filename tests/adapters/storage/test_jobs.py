@@ -15,7 +15,7 @@ from adapters.storage.queries.jobs import claimed, due, fate, latest_number, lis
 from adapters.storage.retention import Retention
 from adapters.storage.tables import jobs
 from bot.core.conversation import Conversation
-from bot.core.jobs import Fate, JobChanged, JobKind, JobsEnded, JobState
+from bot.core.jobs import Fate, JobChanged, JobKind, JobMade, JobsEnded, JobState
 from bot.core.journal import Entry, MessageErased, SendChanged, SendState
 from frostagent.types.messages import AssistantMessage
 from frostagent.types.runs import Stop
@@ -78,6 +78,19 @@ def test_what_has_ended_stays_so(batches: EntryBatches, database: Database) -> N
     assert numbers(database) == []
     assert read(database, listed, BOT) == ()
     assert read(database, latest_number, BOT) == 1
+
+
+def test_a_late_change_of_a_deleted_job_does_not_reach_the_next_of_its_number(
+    batches: EntryBatches, database: Database
+) -> None:
+    old, new = job(1).job, job(1, made=NOW + 1).job
+    assert old.key != new.key
+    batches.write(put(job(1)))
+    batches.run(lambda connection: connection.execute(jobs.delete()))
+    batches.write(put(JobMade(new), JobChanged(replace(old, state=JobState.FIRING, claim="s1", wake=NOW + 999))))
+    batches.write(put(JobChanged(replace(old, state=JobState.ENDED))))
+    batches.write(put(JobChanged(replace(new, maker=5, state=JobState.ENDED))))
+    assert read(database, due, [BOT], NOW + 60) == (new,)
 
 
 def test_who_leaves_a_group_has_no_jobs_there_and_the_bot_itself_has_none(
