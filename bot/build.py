@@ -122,6 +122,7 @@ from bot.core.ports import (
     Web,
 )
 from bot.core.server_clock import ServerClock
+from bot.jobs.changes import JobChanges
 from bot.jobs.commands import reminders_command
 from bot.jobs.reminders import FEEDS_OFFERED, OFFERED, JobBook
 from bot.jobs.scheduler import Scheduler
@@ -344,8 +345,8 @@ def build_app(
             announcer=announcer,
         )
         journal.write_by(counting(shared, clock.now))  # the journal adds up the usage of all bots
-    newest = Newest()
-    journal_observers: list[JournalObserver] = [metrics]
+    newest, job_changes = Newest(), JobChanges()
+    journal_observers: list[JournalObserver] = [metrics, job_changes]
     if settings.log_content:
         journal_observers.append(ContentLog())
     journal_observers += followers
@@ -693,6 +694,7 @@ def build_app(
 
     job_book = JobBook(
         jobs=journal.jobs,
+        changes=job_changes,
         store=store,
         settings=settings_store,
         owners=owners,
@@ -909,6 +911,7 @@ def build_app(
 
     scheduler = Scheduler(
         jobs=journal.jobs,
+        changes=job_changes,
         store=store,
         postbox=postbox,
         outbox=outbox,
@@ -939,6 +942,7 @@ def build_app(
         announcer=announcer,
     )
     forgetting.follow(sender.forget)
+    forgetting.follow(job_changes.forget)
     forgetting.follow(owner.forget)
     status = StatusReader(
         count_pending=decisions.count,

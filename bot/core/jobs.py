@@ -142,10 +142,15 @@ class JobQueries(Protocol):
         ...
 
     async def listed(
-        self, account: int, *, where: Conversation | None = None, maker: int = 0
+        self,
+        account: int,
+        *,
+        where: Conversation | None = None,
+        maker: int = 0,
+        number: int = 0,
     ) -> tuple[Job, ...] | None:
-        """The account's jobs that have not ended, by `due`: of a conversation, of a person, or of
-        both.
+        """The account's jobs that have not ended, by `due`, limited in number: of a conversation,
+        of a person, or of both; or the one with this number.
         """
         ...
 

@@ -29,6 +29,7 @@ from bot.core.jobs import (
 from bot.core.language import CATALOGUE, Language, Phrase
 from bot.core.ports import Store, Web
 from bot.core.run_ids import number_of, place_of
+from bot.jobs.changes import JobChanges
 from bot.jobs.feeds import MAX_URL, FeedNotes, read_news
 from bot.jobs.rules import (
     CRON,
@@ -160,6 +161,7 @@ class JobBook:
         self,
         *,
         jobs: JobQueries,
+        changes: JobChanges,
         store: Store,
         settings: SettingsStore,
         owners: Collection[int],
@@ -169,6 +171,7 @@ class JobBook:
         web: Web,
     ) -> None:
         self._jobs = jobs
+        self._changes = changes
         self._store = store
         self._settings = settings
         self._owners = owners
@@ -321,12 +324,14 @@ class JobBook:
         return why.format(asked.language, number=number, fired=fired, missed=missed, **told)
 
     async def cancel_in(self, where: Conversation, number: int) -> bool:
-        """End the job with this number there. False if there is none or the journal cannot be
-        written.
+        """End the job with this number there. False if there is none or the journal cannot be used
+        now.
         """
-        found = await self.visible(where, 0)
-        job = next((one for one in found or () if one.number == number), None)
-        if job is None:
+        try:
+            job = await self._numbered(where.platform_id, number)
+        except ToolFailed:
+            return False
+        if job is None or job.where != where:
             return False
         return await self._store.commit(JobChanged(replace(job, state=JobState.ENDED)))
 
@@ -336,15 +341,24 @@ class JobBook:
         """
         if not (found := NUMBER.fullmatch(number.strip())):
             raise InvalidArguments(NO_SUCH.format(number=number[:20]))
-        jobs = await self._jobs.listed(where.platform_id)
-        if jobs is None:
-            raise ToolFailed(NOT_NOW)
-        job = next((one for one in jobs if one.number == int(found[1])), None)
+        job = await self._numbered(where.platform_id, int(found[1]))
         if job is None or not may_see(asker, job, where=where):
             raise InvalidArguments(NO_SUCH.format(number=f"J{found[1]}"))
         if not may_change(asker, job):
             raise ToolDenied(NOT_YOURS.format(number=f"J{found[1]}"))
         return job
+
+    async def _numbered(self, account: int, number: int) -> Job | None:
+        """The account's job with this number as it is now, so that nothing is undone by writing it
+        back before the next await. Raises ToolFailed.
+        """
+        while True:
+            since = self._changes.count
+            found = await self._jobs.listed(account, number=number)
+            if found is None:
+                raise ToolFailed(NOT_NOW)
+            if not found or self._changes.is_current(found[0], since=since):
+                return found[0] if found else None
 
     async def find(self, asker: Asker, where: Conversation, number: str) -> Job | None:
         """The job with this number; None if it does not exist or the asker may not change it.

@@ -33,6 +33,7 @@ from bot.core.language import CATALOGUE, Phrase
 from bot.core.lru import LRU, DefaultLRU
 from bot.core.ports import Store, Transport, Web
 from bot.core.segments import Mention, SendSegment
+from bot.jobs.changes import JobChanges
 from bot.jobs.feeds import DEAD, FeedNotes, read_news, read_notes, rest_of, tell_news
 from bot.jobs.rules import (
     EVERY,
@@ -114,6 +115,7 @@ class Scheduler:
         self,
         *,
         jobs: JobQueries,
+        changes: JobChanges,
         store: Store,
         postbox: Postbox,
         outbox: Outbox,
@@ -132,6 +134,7 @@ class Scheduler:
         count: Callable[[str, str], None],
     ) -> None:
         self._jobs = jobs
+        self._changes = changes
         self._store = store
         self._postbox = postbox
         self._outbox = outbox
@@ -156,7 +159,7 @@ class Scheduler:
         self._idle = asyncio.Event()
         self._idle.set()
         self._group: asyncio.TaskGroup | None = None
-        self._slow: set[JobKey] = set()
+        self._slow: dict[JobKey, int] = {}  # the number of changes when their work began
         self._places = asyncio.Semaphore(AT_ONCE)
 
     # --- the timer --------------------------------------------------------------------------------
@@ -195,7 +198,7 @@ class Scheduler:
     async def _fire_due(self) -> float:
         """Handle all due jobs. Returns when to look again."""
         accounts = self._accounts()
-        now = self._clock.now()
+        now, since = self._clock.now(), self._changes.count
         if not accounts:
             return math.inf
         # While the journal cannot be written, earlier claims may not be in it yet.
@@ -210,11 +213,14 @@ class Scheduler:
             if job.key in busy or job.key in self._slow or self._is_queued(job):
                 busy.add(job.key)
                 continue
+            if not self._changes.is_current(job, since=since):
+                self._changed.set()  # its change is in the next read
+                continue
             try:
                 await self._take(job)
             except Exception:
                 logger.exception("J%d of account %d goes wrong", job.number, job.where.platform_id)
-                self._change(job, wake=now + AGAIN)
+                self._change_again(job, since, wake=now + AGAIN)
         next_wake = await self._jobs.next_wake(accounts)
         if next_wake is None:
             return now + RETRY
@@ -225,13 +231,14 @@ class Scheduler:
         outcome.
         """
         for account in set(accounts) - self._looked_at:
+            since = self._changes.count
             claimed = await self._jobs.claimed(account)
             if claimed is None:
                 continue
             self._looked_at.add(account)
             soon = self._clock.now() + LAG + 1.0
             for job in claimed:
-                self._change(job, wake=min(job.wake, soon))
+                self._change_again(job, since, wake=min(job.wake, soon))
 
     async def _take(self, job: Job) -> None:
         match job.state:
@@ -247,7 +254,7 @@ class Scheduler:
     def _begin(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> None:
         """Run in its own task what waits for a server, so that it delays no reminder."""
         if self._group is not None:
-            self._slow.add(job.key)
+            self._slow[job.key] = self._changes.count
             self._group.create_task(self._do(job, work), name=f"J{job.number}")
 
     async def _do(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> None:
@@ -256,10 +263,17 @@ class Scheduler:
                 await work(job)
         except Exception:
             logger.exception("J%d of account %d goes wrong", job.number, job.where.platform_id)
-            self._change(job, wake=self._clock.now() + AGAIN)
+            self._change_again(job, self._slow[job.key], wake=self._clock.now() + AGAIN)
         finally:
-            self._slow.discard(job.key)
+            del self._slow[job.key]
             self.look()
+
+    def _is_stale(self, job: Job) -> bool:
+        """Whether a job was changed while it waited for a server. Ask after each such wait."""
+        if self._changes.is_current(job, since=self._slow[job.key]):
+            return False
+        logger.info("J%d of %s was changed meanwhile: looked at again", job.number, job.where)
+        return True
 
     @cached_property
     def _restored(self) -> float:
@@ -272,6 +286,11 @@ class Scheduler:
         job = replace(job, **changes)
         self._store.put(JobChanged(job))
         return job
+
+    def _change_again(self, job: Job, since: int, **changes: object) -> None:
+        """Change a job that is known from before a wait, unless it was changed since."""
+        if self._changes.is_current(job, since=since):
+            self._change(job, **changes)
 
     # --- firing -----------------------------------------------------------------------------------
 
@@ -348,8 +367,13 @@ class Scheduler:
             return
         try:
             _, notes = await read_news(self._web, notes, is_first=is_first)
+            problem = ""
         except ToolFailed as error:
-            self._fail(job, replace(notes, failures=notes.failures + 1), str(error))
+            problem = str(error)
+        if self._is_stale(job):
+            return
+        if problem:
+            self._fail(job, replace(notes, failures=notes.failures + 1), problem)
             return
         job = replace(job, notes=codec.write(notes))
         if not notes.pending:
@@ -380,6 +404,7 @@ class Scheduler:
         first, now = jobs[0], self._clock.now()
         where, segments = first.where, list[SendSegment]()
         claims: list[Job] = []
+        since = self._changes.count
         if where.is_group:
             # A repeated job would quote the same message for ever.
             if first.message_id and not first.rule and state is JobState.FIRING:
@@ -398,7 +423,7 @@ class Scheduler:
         def hear(receipt: Receipt) -> None:
             if isinstance(receipt, Confirmed | Refused):  # any other outcome is still unknown
                 for job in claims:
-                    self._change(job, wake=self._clock.now())
+                    self._change_again(job, since, wake=self._clock.now())
                 self.look()
 
         self._postbox.claim(
@@ -424,16 +449,23 @@ class Scheduler:
             role = await self._role(where, job.maker)
         except TransportError as error:
             logger.info("J%d waits: %s", job.number, error)
-            self._hold(job)
+            if not self._is_stale(job):
+                self._hold(job)
+            return
+        if self._is_stale(job):
             return
         if role is None:
             logger.info("J%d ends: its maker is not in %s any more", job.number, where)
             self._change(job, state=JobState.ENDED)
             return
         await self._history.load(where)
-        task = Task(self._question(job, role), Wake("job"), now, scheduled=self._scheduled(job))
+        if self._is_stale(job):
+            return
+        waiting = replace(job, wake=now + CHECK)
+        question = self._question(waiting, role)
+        task = Task(question, Wake("job"), now, scheduled=self._scheduled(waiting))
         if self._lanes.put(where, task):
-            self._change(job, wake=now + CHECK)
+            self._store.put(JobChanged(waiting))
         else:
             self._hold(job)
 
@@ -468,20 +500,25 @@ class Scheduler:
 
     def _scheduled(self, job: Job) -> Scheduled:
         claims: list[Job] = []
+        since = self._changes.count
 
-        def claimed(turn_id: str) -> Entry:
+        def claimed(turn_id: str) -> Entry | None:
             now = self._clock.now()
+            if not self._changes.is_current(job, since=since):
+                logger.info("J%d was changed before its turn: not asked", job.number)
+                return None
             claims.append(replace(job, state=JobState.FIRING, claim=turn_id, wake=now + CHECK))
             return JobChanged(claims[0])
 
         def dismissed(why: Why) -> None:
-            logger.info("J%d waits: %s", job.number, why or "nobody asks")
-            self._hold(job)
+            if self._changes.is_current(job, since=since):
+                logger.info("J%d waits: %s", job.number, why or "nobody asks")
+                self._hold(job)
             self.look()
 
         def ended() -> None:
             for one in claims:
-                self._change(one, wake=self._clock.now())
+                self._change_again(one, since, wake=self._clock.now())
             self.look()
 
         return Scheduled(job.key, claimed, dismissed, ended)
@@ -496,6 +533,8 @@ class Scheduler:
         fate = await self._jobs.fate(job)
         if fate is Fate.UNKNOWN:
             fate = await self._fate_in_history(job)
+        if self._is_stale(job):
+            return
         match fate:
             case Fate.SAID:
                 self._advance(job)

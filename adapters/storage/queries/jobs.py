@@ -49,13 +49,20 @@ def claimed(connection: Connection, account: int) -> tuple[Job, ...]:
 
 
 def listed(
-    connection: Connection, account: int, *, where: Conversation | None = None, maker: int = 0
+    connection: Connection,
+    account: int,
+    *,
+    where: Conversation | None = None,
+    maker: int = 0,
+    number: int = 0,
 ) -> tuple[Job, ...]:
     query = select(jobs).where(LIVE, jobs.c.account == account)
     if where is not None:
         query = query.where(jobs.c.conversation == str(where))
     if maker:
         query = query.where(jobs.c.maker == maker)
+    if number:
+        query = query.where(jobs.c.number == number)
     found = connection.execute(query.order_by(jobs.c.due, jobs.c.id).limit(LISTED))
     return tuple(readable(_job, found))
 

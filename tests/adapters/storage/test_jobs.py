@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import pytest
@@ -64,6 +65,12 @@ def test_only_what_is_due_of_these_accounts_is_looked_at_the_oldest_first(
     assert numbers(database) == [2, 1]
     assert read(database, latest_number, BOT) == 2
     assert read(database, latest_number, 5) == 0
+
+
+def test_a_job_is_found_by_its_number_among_more_than_a_list_shows(batches: EntryBatches, database: Database) -> None:
+    batches.write(put(*(job(number, due=NOW + number) for number in range(1, 503)), job(502, where=ELSEWHERE)))
+    assert [one.number for one in read(database, partial(listed, number=502), BOT)] == [502]
+    assert read(database, partial(listed, number=503), BOT) == ()
 
 
 def test_the_claimed_are_those_that_do_not_know_what_became_of_it(batches: EntryBatches, database: Database) -> None:
