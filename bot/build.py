@@ -105,7 +105,7 @@ from bot.configured_tools import (
     search_hosts,
 )
 from bot.core.conversation import Conversation
-from bot.core.events import MessageReceived
+from bot.core.events import MemberChanged, MessageReceived
 from bot.core.group_admin import Chair
 from bot.core.language import Language
 from bot.core.memories import Notebook
@@ -930,6 +930,11 @@ def build_app(
         count=metrics.fired,
     )
 
+    def end_jobs(event: MemberChanged) -> None:
+        # Their server's time is in whole seconds.
+        left = server_clock.by_ours(event.time + 1.0, event.self_id)
+        scheduler.left(event.conversation, event.user_id, at=left)
+
     # --- commands ---------------------------------------------------------------------------------
 
     forgetting = Forgetting(
@@ -1120,7 +1125,7 @@ def build_app(
         unreachable=outbox.unreachable,
         deafness=deafness,
         greetings=greetings,
-        left=scheduler.left,
+        left=end_jobs,
     )
 
     # --- what an earlier process left, and what was missed ----------------------------------------

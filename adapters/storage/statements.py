@@ -430,7 +430,7 @@ SQL = {
     Statement.END_JOBS: """
         UPDATE jobs SET state = 'ended', wake = NULL
         WHERE conversation = :conversation AND wake IS NOT NULL
-            AND (maker = :maker OR :maker = 0)""",
+            AND made < :left AND (maker = :maker OR :maker = 0)""",
     Statement.RECALL_JOBS: """
         UPDATE jobs SET state = 'ended', wake = NULL, words = ''
         WHERE conversation = :conversation AND message_id = :message_id AND message_id <> ''

@@ -100,10 +100,13 @@ class JobChanged(Struct, frozen=True, tag="job_changed"):
 
 
 class JobsEnded(Struct, frozen=True, tag="jobs_ended"):
-    """A person left the group, or the bot did (`maker` 0): none of their jobs there fires again."""
+    """A person left the group, or the bot did (`maker` 0): none of their jobs there that was made
+    before `left` (seconds since 1970, by our clock) fires again.
+    """
 
     where: Conversation
     maker: int
+    left: float
     type: ClassVar[Literal["jobs_ended"]] = "jobs_ended"
 
 

@@ -637,9 +637,11 @@ class Scheduler:
 
     # --- members who leave ------------------------------------------------------------------------
 
-    def left(self, where: Conversation, user: int) -> None:
-        """End a person's jobs in a group they left; all jobs there if the bot's account left."""
-        self._store.put(JobsEnded(where, 0 if user == where.platform_id else user))
+    def left(self, where: Conversation, user: int, *, at: float) -> None:
+        """End a person's jobs in a group they left at this moment of our clock; all jobs there if
+        the bot's account left. A late notice may come after they have joined and made others.
+        """
+        self._store.put(JobsEnded(where, 0 if user == where.platform_id else user, at))
 
 
 def _message_of(job: Job) -> MessageReceived:

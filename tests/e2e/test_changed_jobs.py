@@ -105,7 +105,7 @@ async def move(stage: Stage, job: Job) -> None:
 
 async def leave(stage: Stage, job: Job) -> None:
     assert stage._service is not None
-    stage._service.app.scheduler.left(WHERE, job.maker)
+    stage._service.app.scheduler.left(WHERE, job.maker, at=stage.clock.now())
 
 
 async def recall(stage: Stage, _: Job) -> None:

@@ -104,9 +104,17 @@ def test_who_leaves_a_group_has_no_jobs_there_and_the_bot_itself_has_none(
     batches: EntryBatches, database: Database
 ) -> None:
     batches.write(put(job(1), job(2, maker=5), job(3, where=Conversation(BOT, "group", 1))))
-    batches.write(put(JobsEnded(GROUP, 777)))
+    batches.write(put(JobsEnded(GROUP, 777, NOW + 1)))
     assert numbers(database) == [2, 3]
-    batches.write(put(JobsEnded(GROUP, 0)))
+    batches.write(put(JobsEnded(GROUP, 0, NOW + 1)))
+    assert numbers(database) == [3]
+
+
+def test_a_notice_of_leaving_ends_only_what_was_set_before(batches: EntryBatches, database: Database) -> None:
+    batches.write(put(job(1), job(2, made=NOW + 1), job(3, made=NOW + 2)))
+    batches.write(put(JobsEnded(GROUP, 777, NOW + 1)))
+    assert numbers(database) == [2, 3]
+    batches.write(put(JobsEnded(GROUP, 0, NOW + 2)))
     assert numbers(database) == [3]
 
 

@@ -24,10 +24,10 @@ MINE = Conversation(BOT, "private", GROUP.session_id)
         (JobChanged(JOB), True),  # its own latest change
         (JobChanged(replace(JOB, number=2)), True),
         (JobChanged(replace(JOB, made=9, due=9)), True),  # the number was given again
-        (JobsEnded(GROUP, 5), False),
-        (JobsEnded(GROUP, 0), False),
-        (JobsEnded(GROUP, 6), True),
-        (JobsEnded(ELSEWHERE, 5), True),
+        (JobsEnded(GROUP, 5, 9), False),
+        (JobsEnded(GROUP, 0, 9), False),
+        (JobsEnded(GROUP, 6, 9), True),
+        (JobsEnded(ELSEWHERE, 5, 9), True),
         (MessageErased(GROUP, "7"), False),
         (MessageErased(GROUP, "8"), True),
         (MessageErased(ELSEWHERE, "7"), True),
