@@ -73,7 +73,7 @@ GIVEN_UP: Final = 30 * 24 * HOUR  # seconds; an older miss is not reported
 AT_ONCE: Final = 8  # jobs that wait for a server concurrently
 AN_HOUR: Final = 5  # messages about feeds per conversation
 MAX_TRIED: Final = 10_000
-MAX_SHOWN: Final = 5  # jobs in a report of missed ones
+MAX_SHOWN: Final = 10  # jobs in a report of missed ones; the others have another one
 MAX_WORDS: Final = 60  # characters of each job in that report
 
 DEAD_FEED = Phrase(
@@ -83,7 +83,6 @@ DEAD_FEED = Phrase(
 REMINDER = Phrase("⏰ 提醒：{words}{late}", "⏰ Reminder: {words}{late}")
 MISSED = Phrase("⏰ 没能按时做到：\n{lines}", "⏰ I missed this:\n{lines}")
 MISSED_LINE = Phrase("· {moment} {words}（J{number}）", "· {moment} {words} (J{number})")
-MORE = Phrase("· 还有 {count} 条", "· and {count} more")
 QUESTION = Phrase(
     "[定时 J{number}，{moment}{late}] {words}", "[scheduled J{number}, {moment}{late}] {words}"
 )
@@ -606,21 +605,27 @@ class Scheduler:
         self._change(job, state=JobState.MISSED, wake=self._clock.now())
 
     async def _report(self, job: Job) -> None:
-        """Report this job and all others of its maker that were missed there, once the bot can
-        speak.
+        """Report this job, with others of its maker that were missed there, once the bot can speak.
+        Exactly those named in the message are claimed by it.
         """
-        now, where = self._clock.now(), job.where
+        now, where, since = self._clock.now(), job.where, self._changes.count
         if now - job.due > GIVEN_UP:
             self._advance(job)
             return
         if self._is_silent(where):
             self._change(job, wake=now + CHECK)
             return
-        await self._store.commit()  # other jobs may have been missed just now
-        theirs = await self._jobs.listed(where.platform_id, where=where, maker=job.maker)
-        missed = [one for one in theirs or () if one.state is JobState.MISSED]
-        if job.key not in {one.key for one in missed}:
-            return  # it was reported with another job
+        theirs: Sequence[Job] = ()
+        if await self._store.commit():  # other jobs may have been missed just now
+            theirs = await self._jobs.listed(where.platform_id, where=where, maker=job.maker) or ()
+        missed = [
+            one
+            for one in theirs
+            if one.state is JobState.MISSED and self._changes.is_current(one, since=since)
+        ][:MAX_SHOWN]
+        if not missed:  # the journal cannot be used, or the job has just been ended
+            self._change_again(job, since, wake=now + RETRY)
+            return
         tongue = missed[0].tongue
         lines = [
             MISSED_LINE.format(
@@ -629,10 +634,8 @@ class Scheduler:
                 words=one.words[:MAX_WORDS],
                 number=one.number,
             )
-            for one in missed[:MAX_SHOWN]
+            for one in missed
         ]
-        if more := len(missed) - MAX_SHOWN:
-            lines += [MORE.format(tongue, count=more)] if more > 0 else []
         self._claim(missed, MISSED.format(tongue, lines="\n".join(lines)), JobState.REPORTING)
 
     # --- members who leave ------------------------------------------------------------------------
