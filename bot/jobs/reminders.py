@@ -85,6 +85,10 @@ APPROVE = Phrase(
     "定时让机器人自己做：{moment}{rule} {words}",
     "Have the bot do this by itself: {moment}{rule} {words}",
 )
+APPROVE_CANCEL = Phrase("取消 J{number}：{words}", "Cancel J{number}: {words}")
+APPROVE_MOVE = Phrase(
+    "J{number} 改为 {moment}{rule}：{words}", "Move J{number} to {moment}{rule}: {words}"
+)
 
 SUBSCRIBED = Phrase(
     "已订阅 J{number}：{title}（{rule}看一次，现有的不算新）",
@@ -244,8 +248,15 @@ class JobBook:
         return _result(self.told(found, context.port(Language)), found, context)
 
     async def cancel(self, context: ToolContext, number: str) -> ToolResult:
-        """End a job. Raises InvalidArguments, ToolDenied, ToolFailed."""
+        """End a job. Raises InvalidArguments, ToolDenied, ToolFailed; Suspend if others' words may
+        have led to it.
+        """
         job = await self._find(context.asker, place_of(context), number)
+        if _must_be_confirmed(context, job):
+            words = APPROVE_CANCEL.format(
+                context.port(Language), number=job.number, words=_short(job.words)
+            )
+            raise Suspend(words, seconds=WAIT)
         return _result(await self.end(job, context.port(Language)), (job,), context)
 
     async def move(self, context: ToolContext, number: str, *, when: str, rule: str) -> ToolResult:
@@ -261,10 +272,15 @@ class JobBook:
         job = replace(job, rule=repeats, zone=self._zone, due=due, wake=due, authority=lowest)
         if job.kind is JobKind.RUN:
             self._check_run(context, job)
+        told = self._told(job, context.port(Language))
+        if _must_be_confirmed(context, job):
+            words = APPROVE_MOVE.format(
+                context.port(Language), number=job.number, words=_short(job.words), **told
+            )
+            raise Suspend(words, seconds=WAIT)
         if not await self._store.commit(JobChanged(job)):
             raise ToolFailed(NOT_NOW)
         self._look()
-        told = self._told(job, context.port(Language))
         return ToolResult(MOVED.format(context.port(Language), number=job.number, **told))
 
     # --- for commands, too ------------------------------------------------------------------------
@@ -518,6 +534,15 @@ def may_change(asker: Asker, job: Job) -> bool:
     if job.maker == number_of(asker):
         return True
     return may_call(asker, Audience.GROUP_ADMIN)
+
+
+def _must_be_confirmed(context: ToolContext, job: Job) -> bool:
+    """Whether an owner decides about a change of this job: outside text was read before, or it is
+    another's job and people were overheard who may not change it.
+    """
+    is_own = job.maker == number_of(context.asker)
+    audience = Audience.EVERYONE if is_own else Audience.GROUP_ADMIN
+    return not context.allowed and must_be_confirmed(context.asker, audience, goes_beyond=True)
 
 
 def _result(words: str, jobs: Collection[Job], context: ToolContext) -> ToolResult:
