@@ -925,6 +925,7 @@ def build_app(
         restored_at=journal.restored_at,
         group_name=active_conversations.group_name,
         blocked=settings.bot_block,
+        owners=owners,
         clock=clock,
         web=received,
         count=metrics.fired,

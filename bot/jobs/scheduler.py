@@ -26,10 +26,10 @@ from bot.core import codec
 from bot.core.actions import SendMessage, send_prefix_of_person
 from bot.core.conversation import Conversation
 from bot.core.errors import ActionRefused, ActionUnsupported, TransportError
-from bot.core.events import OF_JOB, MessageReceived, Role, Sender
+from bot.core.events import MessageReceived, Role, Sender, relayed
 from bot.core.jobs import Fate, Job, JobChanged, JobKey, JobKind, JobQueries, JobsEnded, JobState
 from bot.core.journal import Entry
-from bot.core.language import CATALOGUE, Phrase
+from bot.core.language import CATALOGUE, Language, Phrase
 from bot.core.lru import LRU, DefaultLRU
 from bot.core.ports import Store, Transport, Web
 from bot.core.segments import Mention, SendSegment
@@ -50,8 +50,12 @@ from bot.memory.modes import Mode, Modes
 from bot.outbox.delivery import Postbox
 from bot.outbox.outbox import Outbox
 from bot.policy.answered_questions import lacks_answer
+from bot.policy.permissions import authority_of
 from bot.policy.wake import Wake, Why
+from bot.prompt.wording_en import EN
+from bot.prompt.wording_zh import ZH
 from bot.quiet.quiet_hours import QuietHours
+from frostagent.engine.authority import lowest_authority
 from frostagent.types.errors import ToolFailed
 from frostagent.types.ports import Clock
 from frostagent.types.speech import Confirmed, Quote, Receipt, Refused, Text
@@ -128,6 +132,7 @@ class Scheduler:
         restored_at: Callable[[], float],
         group_name: Callable[[Conversation], str],
         blocked: Collection[int],
+        owners: Collection[int],
         web: Web,
         clock: Clock,
         count: Callable[[str, str], None],
@@ -147,6 +152,7 @@ class Scheduler:
         self._restored_at = restored_at
         self._group_name = group_name
         self._blocked = blocked
+        self._owners = owners
         self._web = web
         self._spoken = DefaultLRU[Conversation, _Spoken](MAX_TRIED, _Spoken)
         self._clock = clock
@@ -429,6 +435,7 @@ class Scheduler:
             SendMessage(where, tuple(segments)),
             claimed,
             about=send_prefix_of_person(first.maker),
+            authority=lowest_authority(job.authority for job in jobs),
             then=hear,
         )
 
@@ -486,16 +493,20 @@ class Scheduler:
             tongue, number=job.number, moment=moment, late=self._late(job), words=job.words
         )
         name = self._history.speakers.name(where, job.maker)
-        return MessageReceived(
+        maker = Sender(job.maker, name, role=role)
+        own = authority_of(maker, where=where, owners=self._owners)
+        if lowest_authority((job.authority, own)) is not own:  # later questions read it, too
+            words = f"[{(EN if tongue is Language.ENGLISH else ZH).relayed}] {words}"
+        question = MessageReceived(
             self_id=where.platform_id,
             time=self._clock.now(),
             conversation=where,
             message_id="",
-            sender=Sender(job.maker, name, role=role),
+            sender=maker,
             segments=(Text(words),),
-            sub_type=f"{OF_JOB}{job.authority}",
             group_name=self._group_name(where),
         )
+        return relayed(question, job.authority)
 
     def _scheduled(self, job: Job) -> Scheduled:
         claims: list[Job] = []
