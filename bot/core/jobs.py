@@ -8,6 +8,7 @@ from typing import ClassVar, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from bot.core.actions import JobWords
 from bot.core.conversation import Conversation
 from bot.core.language import Language
 from frostagent.types.results import ToolResult
@@ -123,6 +124,13 @@ class Fate(StrEnum):
     BROKEN = "broken"
 
 
+class JobsSaid(Struct, frozen=True):
+    """What a message says of jobs: those of them that are still in the journal."""
+
+    words: JobWords
+    jobs: tuple[Job, ...]
+
+
 class JobQueries(Protocol):
     """Reads jobs from the journal; they are written as entries. Every method returns None if the
     journal cannot be read now, except that `said_as` then finds nothing.
@@ -157,8 +165,8 @@ class JobQueries(Protocol):
         """
         ...
 
-    async def said_as(self, where: Conversation, message_id: str) -> Job | None:
-        """The job whose latest message is this one."""
+    async def said_as(self, where: Conversation, message_id: str) -> JobsSaid | None:
+        """What this message says of which jobs; of a task, whether it is its latest answer."""
         ...
 
     async def latest_number(self, account: int) -> int | None:

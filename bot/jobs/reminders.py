@@ -12,6 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from bot.core import codec
+from bot.core.actions import JobWords
 from bot.core.command import Asked, at_time
 from bot.core.console_views import ScheduledJob
 from bot.core.conversation import Conversation
@@ -30,7 +31,7 @@ from bot.core.language import CATALOGUE, Language, Phrase
 from bot.core.ports import Store, Web
 from bot.core.run_ids import number_of, place_of
 from bot.jobs.changes import JobChanges
-from bot.jobs.feeds import MAX_URL, FeedNotes, read_news
+from bot.jobs.feeds import MAX_URL, FeedNotes, read_news, read_notes
 from bot.jobs.rules import (
     CRON,
     EVERY,
@@ -73,6 +74,19 @@ ASKS = Phrase("（到时回答）", " (asked then)")
 WHY_SAID = Phrase(
     "提醒 J{number}：{made} 定的，{due}{rule}。说了 {fired} 次，错过 {missed} 次，不经过模型。",
     "Reminder J{number}: set {made}, {due}{rule}. Said {fired} times, missed {missed}; no model.",
+)
+WHY_ASKED = Phrase(
+    "任务 J{number}：{made} 定的，{due}{rule}。做了 {fired} 次，错过 {missed} 次。",
+    "Task J{number}: set {made}, {due}{rule}. Done {fired} times, missed {missed}.",
+)
+WHY_NEWS = Phrase(
+    "订阅 J{number}：{made} 订的{rule}。发了 {fired} 次新内容，不经过模型。",
+    "Feed J{number}: subscribed {made}{rule}. News {fired} times; no model.",
+)
+WHY_DEAD = Phrase(
+    "订阅 J{number}：{made} 订的{rule}，现在连续 {failures} 次没读到，所以隔更久才再试。",
+    "Feed J{number}: subscribed {made}{rule}. It could not be read {failures} times in a row up to "
+    "now, so it is tried less often.",
 )
 WHY_MISSED = Phrase(
     "J{number}：{made} 定的，{due}{rule}，没能按时说：那时我不在、被禁言或发不出去，超过了期限。"
@@ -322,22 +336,11 @@ class JobBook:
         ]
 
     async def explain(self, asked: Asked) -> str:
-        """Explain the quoted message if it is a reminder or reports a missed one; else empty."""
-        job = await self._jobs.said_as(asked.where, asked.quoted) if asked.quoted else None
-        if job is None:
-            return ""
-        rule = tell_rule(job.rule, asked.language)
-        told = {
-            "made": at_time(job.made, asked.now),
-            "due": tell_date(job.due, zone=job.zone, now=asked.now, tongue=asked.language),
-            "rule": IN_BRACKETS.format(asked.language, rule=rule) if rule else "",
-        }
-        if job.state in {JobState.MISSED, JobState.REPORTING} or (job.missed and not job.fired):
-            why = WHY_MISSED
-        else:
-            why = WHY_SAID
-        number, fired, missed = job.number, job.fired, job.missed
-        return why.format(asked.language, number=number, fired=fired, missed=missed, **told)
+        """Explain the quoted message by its jobs, one a line, if it is a reminder, news, the latest
+        answer to a task, or a report of missed ones; else empty.
+        """
+        said = await self._jobs.said_as(asked.where, asked.quoted) if asked.quoted else None
+        return "" if said is None else "\n".join(_why(job, said.words, asked) for job in said.jobs)
 
     async def cancel_in(self, where: Conversation, number: int) -> bool:
         """End the job with this number there. False if there is none or the journal cannot be used
@@ -534,6 +537,32 @@ def may_change(asker: Asker, job: Job) -> bool:
     if job.maker == number_of(asker):
         return True
     return may_call(asker, Audience.GROUP_ADMIN)
+
+
+def _why(job: Job, words: JobWords, asked: Asked) -> str:
+    tongue, failures = asked.language, 0
+    match words, job.kind:
+        case JobWords.MISSED, _:
+            why = WHY_MISSED
+        case JobWords.DEAD_FEED, _:
+            why, failures = WHY_DEAD, read_notes(job.notes).failures
+        case _, JobKind.FEED:
+            why = WHY_NEWS
+        case _, JobKind.RUN:
+            why = WHY_ASKED
+        case _:
+            why = WHY_SAID
+    rule = tell_rule(job.rule, tongue)
+    return why.format(
+        tongue,
+        number=job.number,
+        made=at_time(job.made, asked.now),
+        due=tell_date(job.due, zone=job.zone, now=asked.now, tongue=tongue),
+        rule=IN_BRACKETS.format(tongue, rule=rule) if rule else "",
+        fired=job.fired,
+        missed=job.missed,
+        failures=failures,
+    )
 
 
 def _must_be_confirmed(context: ToolContext, job: Job) -> bool:

@@ -23,7 +23,7 @@ from bot.chat.lanes import Lanes
 from bot.chat.mutes import Mutes
 from bot.chat.tasks import Scheduled, Task, Work
 from bot.core import codec
-from bot.core.actions import SendMessage, send_prefix_of_person
+from bot.core.actions import JobWords, SendMessage, send_name_of_jobs
 from bot.core.conversation import Conversation
 from bot.core.errors import ActionRefused, ActionUnsupported, TransportError
 from bot.core.events import MessageReceived, Role, Sender, relayed
@@ -91,6 +91,13 @@ QUESTION = Phrase(
     "[定时 J{number}，{moment}{late}] {words}", "[scheduled J{number}, {moment}{late}] {words}"
 )
 CATALOGUE.register(__name__, globals())
+
+
+SAID: Final = {
+    JobState.FIRING: JobWords.FIRED,
+    JobState.REPORTING: JobWords.MISSED,
+    JobState.WAITING: JobWords.DEAD_FEED,
+}
 
 
 class _Spoken:
@@ -434,7 +441,7 @@ class Scheduler:
         self._postbox.claim(
             SendMessage(where, tuple(segments)),
             claimed,
-            about=send_prefix_of_person(first.maker),
+            about=send_name_of_jobs(first.maker, SAID[state], (job.number for job in jobs)),
             authority=lowest_authority(job.authority for job in jobs),
             then=hear,
         )

@@ -15,6 +15,7 @@ from adapters.storage.database import Database
 from adapters.storage.queries.jobs import claimed, due, fate, latest_number, listed, next_wake, said_as
 from adapters.storage.retention import Retention
 from adapters.storage.tables import jobs
+from bot.core.actions import JobWords
 from bot.core.conversation import Conversation
 from bot.core.jobs import Fate, JobChanged, JobKind, JobMade, JobsEnded, JobState
 from bot.core.journal import Entry, MessageErased, SendChanged, SendState
@@ -178,11 +179,38 @@ def test_the_turn_of_a_firing_tells_what_became_of_it(
     assert read(database, fate, RUN) is became
 
 
-def test_a_message_is_known_as_the_latest_words_of_a_job(batches: EntryBatches, database: Database) -> None:
-    made = replace(job(1).job, claim="s1")
-    sent = SendChanged(send_id="s1", state=SendState.CONFIRMED, at=NOW, message_id="9")
-    batches.write(put(job(1), job(2), sending("s1", "", "喝水"), sent, JobChanged(made)))
-    assert read(database, said_as, GROUP, "9") == made
+@pytest.mark.parametrize(
+    ("send_id", "turn_id", "words", "numbers"),
+    [
+        ("user-777-J1.boot-7", "", JobWords.FIRED, [1]),
+        ("user-777-M2+1+4.boot-7", "", JobWords.MISSED, [2, 1]),  # the fourth is gone
+        ("user-777-D2.boot-7", "", JobWords.DEAD_FEED, [2]),
+        ("boot-7", "t1", JobWords.FIRED, [3]),
+        ("boot-7", "", None, []),
+        ("user-777-boot-7", "", None, []),
+        ("user-777-M4.boot-7", "", None, []),
+        ("user-777-J5.boot-7", "", None, []),  # made since then
+    ],
+)
+def test_a_message_tells_of_which_jobs_it_is(
+    batches: EntryBatches,
+    database: Database,
+    send_id: str,
+    turn_id: str,
+    words: JobWords | None,
+    numbers: list[int],
+) -> None:
+    task = job(3, kind=JobKind.RUN, claim="t1")
+    others = (
+        job(2, due=NOW),
+        job(5, made=NOW + 99),
+        job(1, where=ELSEWHERE),
+        job(2, where=Conversation(BOT, "group", 9)),
+    )
+    sent = SendChanged(send_id=send_id, state=SendState.CONFIRMED, at=NOW, message_id="9")
+    batches.write(put(OPENED, job(1), *others, task, sending(send_id, turn_id, "喝水"), sent))
+    found = read(database, said_as, GROUP, "9")
+    assert (found and found.words, [one.number for one in found.jobs] if found else []) == (words, numbers)
     assert read(database, said_as, GROUP, "8") is None
     assert read(database, said_as, ELSEWHERE, "9") is None
 

@@ -59,7 +59,6 @@ from tests.adapters.storage.entries import (
     thing,
 )
 from tests.adapters.storage.model import Model, journals, numbers
-from tests.cases import each_case
 from tests.fakes import BOT, GROUP, said
 
 T = TypeVar("T")
@@ -422,7 +421,7 @@ def test_after_a_reset_nothing_of_before_is_told_and_all_of_after_is(batches: En
     assert [round_.turn_id for round_ in read(database, conversations.remember, GROUP).rounds] == ["t2"]
 
 
-@each_case(
+@pytest.mark.parametrize(
     ("send_id", "turn_id", "authorities", "cap"),
     [
         ("boot-1", "", (), ""),  # a line of the service
