@@ -391,7 +391,15 @@ class Scheduler:
         if not notes.pending:
             self._advance(replace(job, state=JobState.FIRING), is_said=False)
             return
-        self._spoken.use(where).note(now)
+        # Much may have happened during the read: other feeds of the place, a mute, the evening.
+        now, spoken = self._clock.now(), self._spoken.use(where)
+        if (free := max(spoken.free_at(now), self._morning(where))) > now:
+            self._change(job, wake=free)
+            return
+        if self._is_silent(where):
+            self._hold(job)
+            return
+        spoken.note(now)
         self._claim((job,), tell_news(job.words, notes.pending, job.tongue), JobState.FIRING)
 
     def _fail(self, job: Job, notes: FeedNotes, why: str) -> None:
