@@ -473,14 +473,13 @@ class Scheduler:
             if not self._is_stale(job):
                 self._hold(job)
             return
+        if role is not None:
+            await self._history.load(where)
         if self._is_stale(job):
             return
         if role is None:
             logger.info("J%d ends: its maker is not in %s any more", job.number, where)
             self._change(job, state=JobState.ENDED)
-            return
-        await self._history.load(where)
-        if self._is_stale(job):
             return
         waiting = replace(job, wake=now + CHECK)
         question = self._question(waiting, role)

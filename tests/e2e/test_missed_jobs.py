@@ -82,6 +82,33 @@ def test_a_missed_one_is_reported_once_the_journal_can_be_used(
     assert [text.count("R:1.") for text in said] == [1]
 
 
+def test_one_that_is_cancelled_before_the_report_is_not_named(tmp_path: Path) -> None:
+    async def live(loop: ScriptedLoop) -> list[str]:
+        stage = Stage(read_scenario(FOLDER / "1050-a-reminder.yaml", DOINGS), loop=loop, folder=tmp_path)
+        async with stage:
+            assert stage._service is not None
+            app, now = stage._service.app, stage.clock.now()
+            listed = app.scheduler._jobs.listed
+
+            async def late(*args: Any, **more: Any) -> Any:
+                found = await listed(*args, **more)
+                assert await app.job_book.cancel_in(WHERE, 2)
+                return found
+
+            scheduler: Any = app.scheduler
+            scheduler._jobs = Failing(app.scheduler._jobs, "nothing", None)
+            scheduler._jobs.listed = late
+            assert await app.store.commit(*(JobMade(missed(number, now)) for number in (1, 2, 3)))
+            app.scheduler.look()
+            await loop.pass_time(HOUR)
+        return [text_of(message) for message in stage.simulator.delivered]
+
+    loop = ScriptedLoop()
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        said = runner.run(live(loop))
+    assert [sum(f"R:{number}." in text for text in said) for number in (1, 2, 3)] == [1, 0, 1]
+
+
 def test_of_many_missed_ones_each_is_named_once(tmp_path: Path) -> None:
     said = reports(tmp_path, 23, "_jobs", "nothing")
     assert [sum(f"R:{number}." in text for text in said) for number in range(1, 24)] == [1] * 23

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -88,9 +89,12 @@ class Slow:
         return WebResponse(200, news.encode(), url)
 
 
-def play(tmp_path: Path, count: int, meanwhile: Callable[[Stage], Awaitable[None]] | None = None) -> list[int]:
+def play(
+    tmp_path: Path, count: int, meanwhile: Callable[[Stage], Awaitable[None]] | None = None, **settings: str
+) -> list[int]:
     """How many messages came up to ten minutes after so many slow feeds were read, and four hours later."""
     scenario = read_scenario(FOLDER / "1050-a-reminder.yaml", DOINGS)
+    scenario = replace(scenario, settings={**scenario.settings, **settings})
     web = Slow()
 
     async def live(loop: ScriptedLoop) -> list[int]:
@@ -146,3 +150,10 @@ def test_what_was_read_while_the_bot_was_silenced_is_said_later(tmp_path: Path) 
         stage.loop.call_later(1800, modes.put, where, Mode.LIVE)
 
     assert play(tmp_path, 1, silence) == [0, 1]
+
+
+def test_what_was_read_when_the_quiet_hours_began_is_said_after_them(tmp_path: Path) -> None:
+    async def pass_the_beginning(stage: Stage) -> None:
+        await stage.loop.pass_time(120)
+
+    assert play(tmp_path, 1, pass_the_beginning, BOT_QUIET="14:01-16:00") == [0, 1]
