@@ -105,7 +105,7 @@ def role(scheduler: Scheduler) -> Gate:
 
 
 def feed(scheduler: Scheduler) -> Gate:
-    scheduler._web = Feeds()  # type: ignore[assignment]
+    scheduler._web = Feeds()  # type: ignore[assignment]  # a stand-in
     return gate(scheduler, "_web", "get")
 
 

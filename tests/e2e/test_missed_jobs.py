@@ -46,7 +46,7 @@ class Failing:
 def missed(number: int, now: float) -> Job:
     """A reminder of yesterday."""
     moments = {"made": now - 40 * HOUR, "due": now - 20 * HOUR, "wake": now - 20 * HOUR}
-    return Job(number=number, where=WHERE, maker=20002, kind=JobKind.TEXT, words=f"R:{number}.", **moments)  # type: ignore[arg-type]
+    return Job(number=number, where=WHERE, maker=20002, kind=JobKind.TEXT, words=f"R:{number}.", **moments)  # type: ignore[arg-type]  # all are moments
 
 
 def reports(folder: Path, count: int, part: str = "_jobs", name: str = "listed", failure: object = None) -> list[str]:

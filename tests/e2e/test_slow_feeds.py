@@ -102,7 +102,7 @@ def play(
         async with stage:
             assert stage._service is not None
             app, now = stage._service.app, stage.clock.now()
-            app.scheduler._web = web  # type: ignore[assignment]
+            app.scheduler._web = web  # type: ignore[assignment]  # a stand-in
             where = Conversation(stage.world.self_id, "group", GROUP)
             jobs = [
                 Job(
