@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
@@ -37,6 +39,8 @@ REASONS: Final[Mapping[str, str]] = {
 }
 """The label of each reason why a message is not answered."""
 
+COUNTED_WITHIN: Final = 1.0  # seconds until the journal has counted the jobs
+
 STANDING_BY: Final = "standing by: other workers have all accounts"
 
 
@@ -66,10 +70,11 @@ async def open_web(
 
     async def render_metrics() -> bytes:
         free = await free_at(data_folder(settings))
-        from adapters.metrics.exposition import DiskCollector, render
+        from adapters.metrics.exposition import DiskCollector, JobsCollector, render
 
+        jobs = await count_jobs(bots())
         vitals = together([read_vitals(one) for one in bots()])
-        return render(metrics, vitals, DiskCollector(free), *collectors())
+        return render(metrics, vitals, DiskCollector(free), JobsCollector(jobs), *collectors())
 
     match settings.web_port:
         case 0:
@@ -128,6 +133,22 @@ def read_vitals(app: App) -> Vitals:
         today=read_today(app.spending),
         servers=app.servers.connections(),
     )
+
+
+async def count_jobs(bots: Sequence[App]) -> Mapping[str, int] | None:
+    """The jobs of the connected accounts by state; None if a journal does not say so in time."""
+    counts = Counter[str]()
+    try:
+        async with asyncio.timeout(COUNTED_WITHIN):
+            for one in bots:
+                accounts = {account.self_id for account in one.peers.accounts()}
+                found = await one.journal.jobs.counted([*filter(one.journal.scope.has, accounts)])
+                if found is None:
+                    return None
+                counts.update(found)
+    except TimeoutError:
+        return None
+    return counts
 
 
 def read_today(spending: Spending) -> Today | None:

@@ -4,7 +4,7 @@ need its two megabytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from prometheus_client import (
@@ -24,6 +24,7 @@ from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
 from adapters.metrics.metrics import Count, Family, Metrics, Times, Today, Vitals
+from bot.core.jobs import JobState
 
 Collectors: TypeAlias = Callable[[], Sequence[Collector]]
 """Collectors read on each request."""
@@ -142,6 +143,21 @@ class DiskCollector(Collector):
         """In bytes; no sample if unknown."""
         what = "Bytes free where the journal is; the media where that is a server's."
         yield GaugeMetricFamily("frostagent_disk_free_bytes", what, self._free)
+
+
+class JobsCollector(Collector):
+    """`counts` are by state; None if the journal cannot be read, and then there is no sample."""
+
+    def __init__(self, counts: Mapping[str, int] | None) -> None:
+        self._counts = counts
+
+    def collect(self) -> Iterator[Metric]:
+        what = "Reminders, scheduled tasks and feeds that have not ended."
+        family = GaugeMetricFamily("frostagent_jobs_waiting", what, labels=["state"])
+        for state in JobState if self._counts is not None else ():
+            if state is not JobState.ENDED:
+                family.add_metric([state], (self._counts or {}).get(state, 0))
+        yield family
 
 
 def _figures_of(today: Today) -> Iterator[Metric]:

@@ -24,7 +24,15 @@ from adapters.storage.queries.conversations import (
     groups,
     settings,
 )
-from adapters.storage.queries.jobs import claimed, due, fate, latest_number, next_wake, said_as
+from adapters.storage.queries.jobs import (
+    claimed,
+    counted,
+    due,
+    fate,
+    latest_number,
+    next_wake,
+    said_as,
+)
 from adapters.storage.queries.jobs import listed as listed_jobs
 from adapters.storage.queries.memories import MOST_SHELVES, listed, recall, shelves
 from adapters.storage.queries.sums import (
@@ -284,6 +292,7 @@ class SqlJobs:
     due = reads(due)
     fate = reads(fate)
     listed = reads(listed_jobs)
+    counted = reads(counted)
     claimed = reads(claimed)
     said_as = reads(said_as)
     latest_number = reads(latest_number)

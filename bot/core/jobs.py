@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import ClassVar, Literal, Protocol, TypeAlias
 
@@ -163,6 +163,10 @@ class JobQueries(Protocol):
         """The account's jobs that have not ended, by `due`, limited in number: of a conversation,
         of a person, or of both; or the one with this number.
         """
+        ...
+
+    async def counted(self, accounts: Collection[int]) -> Mapping[str, int] | None:
+        """The number of these accounts' jobs by state, without those that have ended."""
         ...
 
     async def said_as(self, where: Conversation, message_id: str) -> JobsSaid | None:

@@ -1,4 +1,4 @@
-"""The limits of jobs, on both sides of each."""
+"""The limits of jobs, on both sides of each, and how many there are."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from adapters.simulator.wire import mention, text
 from bot.core.conversation import Conversation
 from bot.core.jobs import Job, JobKind, JobMade
+from bot.web import count_jobs
 from tests.e2e.scenarios.doings import DOINGS
 from tests.e2e.scenarios.loop import ScriptedLoop
 from tests.e2e.scenarios.parts import text_of
@@ -132,3 +133,29 @@ def test_what_has_ended_takes_no_place(tmp_path: Path) -> None:
         return str(stage.model.requests[-1].messages[-1])
 
     assert "已设好 J21" in play(tmp_path, act)
+
+
+def test_how_many_wait_is_told_to_metrics_unless_the_journal_is_away(tmp_path: Path) -> None:
+    async def act(app: Any, stage: Stage, loop: ScriptedLoop) -> list[Any]:
+        later = stage.clock.now() + 24 * HOUR
+        assert await app.store.commit(job(1, later), job(2, later), job(3, later - 48 * HOUR))
+        await stage.simulator.incidents.mute(99_999)
+        app.scheduler.look()
+        await loop.pass_time(60)
+        counts = [await count_jobs([app])]
+
+        async def nothing(*_: Any) -> None:
+            return None
+
+        async def hang(*_: Any) -> None:
+            await loop.create_future()
+
+        for broken in (nothing, hang):
+            app.journal.jobs.counted = broken
+            async with asyncio.TaskGroup() as group:
+                counting = group.create_task(count_jobs([app]))
+                await loop.pass_time(2)
+            counts.append(counting.result())
+        return counts
+
+    assert play(tmp_path, act) == [{"waiting": 2, "missed": 1}, None, None]

@@ -68,6 +68,12 @@ def listed(
     return tuple(readable(_job, found))
 
 
+def counted(connection: Connection, accounts: Collection[int]) -> dict[str, int]:
+    query = select(jobs.c.state, func.count().label("number")).group_by(jobs.c.state)
+    found = connection.execute(query.where(LIVE, jobs.c.account.in_(accounts))).all()
+    return {row.state: row.number for row in found}
+
+
 def latest_number(connection: Connection, account: int) -> int:
     return connection.scalar(select(func.max(jobs.c.number)).where(jobs.c.account == account)) or 0
 

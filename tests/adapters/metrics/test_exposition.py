@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from adapters.metrics.exposition import CountsCollector, DiskCollector, TimesCollector
+from adapters.metrics.exposition import CountsCollector, DiskCollector, JobsCollector, TimesCollector
 from adapters.metrics.metrics import Count, Family, Times
+from bot.core.jobs import JobState
 
 
 def test_times_show_as_a_histogram_with_its_bounds_as_they_are_written() -> None:
@@ -34,3 +35,13 @@ def test_the_room_on_the_disk_shows_where_it_is_known() -> None:
         registry = CollectorRegistry()
         registry.register(DiskCollector(free))
         assert registry.get_sample_value("frostagent_disk_free_bytes") == free
+
+
+def test_the_jobs_that_have_not_ended_show_by_state_if_the_journal_has_counted_them() -> None:
+    registry = CollectorRegistry()
+    registry.register(JobsCollector({"waiting": 7, "missed": 2}))
+    shown = {state: registry.get_sample_value("frostagent_jobs_waiting", {"state": state}) for state in JobState}
+    assert shown == {"waiting": 7, "firing": 0, "missed": 2, "reporting": 0, "ended": None}
+    away = CollectorRegistry()
+    away.register(JobsCollector(None))
+    assert away.get_sample_value("frostagent_jobs_waiting", {"state": "waiting"}) is None

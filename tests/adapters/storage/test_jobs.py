@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
-from adapters.storage.queries.jobs import claimed, due, fate, latest_number, listed, next_wake, said_as
+from adapters.storage.queries.jobs import claimed, counted, due, fate, latest_number, listed, next_wake, said_as
 from adapters.storage.retention import Retention
 from adapters.storage.tables import jobs
 from bot.core.actions import JobWords
@@ -72,6 +72,15 @@ def test_a_job_is_found_by_its_number_among_more_than_a_list_shows(batches: Entr
     batches.write(put(*(job(number, due=NOW + number) for number in range(1, 503)), job(502, where=ELSEWHERE)))
     assert [one.number for one in read(database, partial(listed, number=502), BOT)] == [502]
     assert read(database, partial(listed, number=503), BOT) == ()
+
+
+def test_those_that_have_not_ended_are_counted_by_state(batches: EntryBatches, database: Database) -> None:
+    made = [job(number, state=state) for number, state in enumerate([*JobState, JobState.MISSED], 1)]
+    batches.write(put(*made, job(1, where=ELSEWHERE)))
+    alive = {"waiting": 1, "firing": 1, "missed": 2, "reporting": 1}
+    assert read(database, counted, [BOT]) == alive
+    assert read(database, counted, [BOT, ELSEWHERE.platform_id]) == {**alive, "waiting": 2}
+    assert read(database, counted, []) == {}
 
 
 def test_the_claimed_are_those_that_do_not_know_what_became_of_it(batches: EntryBatches, database: Database) -> None:
