@@ -114,7 +114,7 @@ from bot.configured_tools import (
 from bot.core.command import Command
 from bot.core.conversation import Conversation
 from bot.core.documents import Document
-from bot.core.events import MessageReceived
+from bot.core.events import MemberChanged, MessageReceived
 from bot.core.group_admin import Chair
 from bot.core.language import Language
 from bot.core.memories import Notebook
@@ -131,6 +131,7 @@ from bot.core.ports import (
     Web,
 )
 from bot.core.server_clock import ServerClock
+from bot.jobs.changes import JobChanges
 from bot.jobs.commands import reminders_command
 from bot.jobs.reminders import FEEDS_OFFERED, OFFERED, JobBook
 from bot.jobs.scheduler import Scheduler
@@ -364,8 +365,8 @@ def build_app(
             announcer=announcer,
         )
         journal.write_by(counting(shared, clock.now))  # the journal adds up the usage of all bots
-    newest = Newest()
-    journal_observers: list[JournalObserver] = [metrics]
+    newest, job_changes = Newest(), JobChanges()
+    journal_observers: list[JournalObserver] = [metrics, job_changes]
     if settings.log_content:
         journal_observers.append(ContentLog())
     journal_observers += followers
@@ -727,6 +728,7 @@ def build_app(
 
     job_book = JobBook(
         jobs=journal.jobs,
+        changes=job_changes,
         store=store,
         settings=settings_store,
         owners=owners,
@@ -988,6 +990,7 @@ def build_app(
 
     scheduler = Scheduler(
         jobs=journal.jobs,
+        changes=job_changes,
         store=store,
         postbox=postbox,
         outbox=outbox,
@@ -1001,10 +1004,16 @@ def build_app(
         restored_at=journal.restored_at,
         group_name=active_conversations.group_name,
         blocked=settings.bot_block,
+        owners=owners,
         clock=clock,
         web=received,
         count=metrics.fired,
     )
+
+    def end_jobs(event: MemberChanged) -> None:
+        # Their server's time is in whole seconds.
+        left = server_clock.by_ours(event.time + 1.0, event.self_id)
+        scheduler.left(event.conversation, event.user_id, at=left)
 
     # --- commands ---------------------------------------------------------------------------------
 
@@ -1018,6 +1027,7 @@ def build_app(
         announcer=announcer,
     )
     forgetting.follow(sender.forget)
+    forgetting.follow(job_changes.forget)
     forgetting.follow(owner.forget)
     status = StatusReader(
         count_pending=decisions.count,
@@ -1208,7 +1218,7 @@ def build_app(
         unreachable=outbox.unreachable,
         deafness=deafness,
         greetings=greetings,
-        left=scheduler.left,
+        left=end_jobs,
     )
 
     # --- what an earlier process left, and what was missed ----------------------------------------

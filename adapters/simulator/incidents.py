@@ -147,13 +147,21 @@ class Incidents:
         )
 
     async def leave(
-        self, user_id: int, *, kicked: bool = False, group_id: int | None = None
+        self,
+        user_id: int,
+        *,
+        kicked: bool = False,
+        group_id: int | None = None,
+        ago: float = 0.0,
     ) -> None:
-        """Somebody leaves a group, or is removed. Raises Refusal for an unknown group."""
+        """Somebody leaves a group, or is removed; `ago` seconds late, they are back by now. Raises
+        Refusal for an unknown group.
+        """
         place = self._place(group_id)
-        self._world.group(place).members.pop(user_id, None)
+        if not ago:
+            self._world.group(place).members.pop(user_id, None)
         how = "kick" if kicked else "leave"
-        await self._push(self._member_notice("group_decrease", how, place, user_id))
+        await self._push(self._member_notice("group_decrease", how, place, user_id, ago))
 
     def _member_notice(
         self, kind: str, how: str, group_id: int, user_id: int, ago: float = 0.0

@@ -180,6 +180,8 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
 CHANGES = (
     "account",
     "number",
+    "made",
+    "maker",
     "rule",
     "zone",
     "state",
@@ -200,8 +202,8 @@ def _of_job(entry: JobMade | JobChanged | JobsEnded) -> Row:
         case JobChanged(job=job):
             row = _job(job)
             return Statement.CHANGE_JOB, {name: row[name] for name in CHANGES}
-        case JobsEnded(where=where, maker=maker):
-            return Statement.END_JOBS, {"conversation": str(where), "maker": maker}
+        case JobsEnded(where=where, maker=maker, left=left):
+            return Statement.END_JOBS, {"conversation": str(where), "maker": maker, "left": left}
 
 
 def _job(job: Job) -> dict[str, Any]:

@@ -420,15 +420,17 @@ SQL = {
         WHERE conversation = :conversation AND sources LIKE :named ESCAPE '!'""",
     Statement.USE_MEMORY: """
         UPDATE memories SET used = :at, expires = :expires WHERE memory_id = :memory_id""",
-    # What ended, by its maker or because its message was recalled, does not begin again.
+    # What ended, by its maker or because its message was recalled, does not begin again. The
+    # number of a deleted job may be given again, so that alone it does not find one.
     Statement.CHANGE_JOB: """
         UPDATE jobs SET rule = :rule, zone = :zone, state = :state, claim = :claim,
             due = :due, wake = :wake, fired = :fired, missed = :missed, notes = :notes
-        WHERE account = :account AND number = :number AND wake IS NOT NULL""",
+        WHERE account = :account AND number = :number AND made = :made AND maker = :maker
+            AND wake IS NOT NULL""",
     Statement.END_JOBS: """
         UPDATE jobs SET state = 'ended', wake = NULL
         WHERE conversation = :conversation AND wake IS NOT NULL
-            AND (maker = :maker OR :maker = 0)""",
+            AND made < :left AND (maker = :maker OR :maker = 0)""",
     Statement.RECALL_JOBS: """
         UPDATE jobs SET state = 'ended', wake = NULL, words = ''
         WHERE conversation = :conversation AND message_id = :message_id AND message_id <> ''

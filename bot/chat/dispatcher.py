@@ -133,9 +133,9 @@ class Dispatcher:
         unreachable: UnreachablePlaces,
         deafness: DeafnessWatch,
         greetings: Greetings,
-        left: Callable[[Conversation, int], None] = lambda *_: None,
+        left: Callable[[MemberChanged], None] = lambda _: None,
     ) -> None:
-        """`left` receives the person who left a group, perhaps the account itself."""
+        """`left` receives that a person left a group, perhaps the account itself."""
         self._greetings = greetings
         self._way = way
         self._message_log = message_log
@@ -191,7 +191,7 @@ class Dispatcher:
                     case "joined":
                         self._join_requests.joined(group, user_id)
                     case "left":
-                        self._left(group, user_id)
+                        self._left(event)
                     case _:
                         pass
             case Heartbeat() | Noticed():

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from bot.chat.active_conversations import ActiveConversations
 from bot.core.conversation import Conversation
-from bot.core.events import MessageReceived, MessageSent, Sender, quote_in
+from bot.core.events import MessageReceived, MessageSent, Sender, quote_in, relayed
 from bot.core.journal import (
     Judged,
     MessageErased,
@@ -160,8 +160,10 @@ class SelfMessages:
         self._outbox = outbox
 
     def record_sent(self, event: MessageSent) -> None:
-        self._history.know(event.message)
-        self._outbox.seen(event.message)
+        own = event.message
+        if self._history.known(own.conversation, own.message_id) is None:
+            self._history.know(relayed(own))  # until we know which of our messages it is
+        self._outbox.seen(own)
 
     def claim(self, message: MessageReceived) -> bool:
         """Take a message as the account's own if it is a file that the bot has just sent there,

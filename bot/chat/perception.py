@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from bot.core.conversation import Conversation
 from bot.core.errors import ActionUnanswered, TransportError
-from bot.core.events import NO_IDS, MessageReceived
+from bot.core.events import NO_IDS, MessageReceived, relayed
 from bot.core.journal import PictureDescribed, UsageAdded
 from bot.core.ports import FileReader, PictureReader, Seen, Store, Transport, VoiceListener
 from bot.core.segments import Forward, Picture, Record, Segment
@@ -326,7 +326,10 @@ class Perception:
         if message_id in NO_IDS:
             return None
         found = await self._transport.get_message(message.self_id, message_id)
-        return None if found is None else trim_message(found)
+        if found is None:
+            return None
+        # Of an own message that the journal lacks, nobody knows whose words it passed on.
+        return trim_message(relayed(found) if found.is_own else found)
 
     # --- pictures ---------------------------------------------------------------------------------
 

@@ -48,11 +48,12 @@ class Facts(Struct, frozen=True):
 
 class Scheduled(Struct, frozen=True):
     """The job that a question is of. What is `claimed` by the id of its turn is written down with
-    the turn's beginning; `dismissed` hears why no turn begins, `ended` that it is over.
+    the turn's beginning; None if the job was changed meanwhile, so that no turn begins. `dismissed`
+    hears why no turn begins, `ended` that it is over.
     """
 
     key: JobKey
-    claimed: Callable[[str], Entry]
+    claimed: Callable[[str], Entry | None]
     dismissed: Callable[[Why], None]
     ended: Callable[[], None]
 

@@ -101,13 +101,13 @@ class Turns:
         lines: tuple[MessageReceived, ...] = (),
         retry: OpenTurn | None = None,
         wake: Wake = CALLED,
-        claimed: Callable[[str], Entry] | None = None,
+        claimed: Callable[[str], Entry | None] | None = None,
     ) -> None:
         """Answer a message with the `lines` that belong to it. Raises only cancellation; words sent
         until then stay in the history. After a weak `wake` silence is an answer. A `retry` replaces
         the turn it repeats, with the same words for the model and in one commit, so that at any
-        time only one of them is in the history and at most one is open. Entries that are `claimed`
-        for the turn are committed with its beginning.
+        time only one of them is in the history and at most one is open. The entry that is `claimed`
+        for the turn is committed with its beginning; if it is None, no turn begins.
         """
         with self._live.going_on(message, lines) as live:
             try:
@@ -117,11 +117,16 @@ class Turns:
                     live.close()
                     self._history.doubt(message.conversation)  # what it had taken was not read
                 raise
+            claim = claimed(begun.run.id) if claimed is not None else None
+            if claimed is not None and claim is None:
+                live.close()
+                self._history.doubt(message.conversation)  # what it had taken was not read
+                return
             turn = live.begin(begun, self._context_builder.seeing)
             opened = self._turn_journal.opened(
                 turn.run.id, turn.question, turn.user, retry, uncalled=wake.is_uncalled
             )
-            claims = (claimed(turn.run.id),) if claimed is not None else ()
+            claims = () if claim is None else (claim,)
             await self._finish(live, turn, self._begin(live, turn, *opened, *claims))
 
     def _signs_for(self, turn: Turn) -> AbstractContextManager[None]:

@@ -95,17 +95,20 @@ def why_command(
         "why", "为什么", about=("刚才为什么这么答，或没答", "why I answered like that, or did not")
     )
     async def why(asked: Asked) -> str:
-        if explain_job is not None and (told := await explain_job(asked)):
-            return told
+        of_job = await explain_job(asked) if explain_job is not None else ""
         story = await books.story(asked.where, asked.quoted)
         if story is None:
-            return AWAY.format(asked.language)
+            return of_job or AWAY.format(asked.language)
+        if of_job and not story.turn_id:  # no model was asked
+            return of_job
         about_link = explain_link(asked) if explain_link is not None and asked.quoted else ""
         if not story.is_known:
             if about_link:
                 return about_link
             return (UNKNOWN if asked.quoted else NO_TURN).format(asked.language)
         lines = explain_turn(asked, story, has_fallbacks=has_fallbacks)
+        if of_job:
+            lines.insert(0, of_job)
         if looked and not story.turn_id:
             number = looked(asked.where, asked.quoted)
             told = "" if number is None else f"{number:g}"

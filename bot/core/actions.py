@@ -7,8 +7,10 @@ no such prefix.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from typing import ClassVar, Literal, TypeAlias
+from enum import StrEnum
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -107,6 +109,32 @@ def send_prefix_of_person(user: int) -> str:
 def send_prefix_of_turn(turn_id: str) -> str:
     """For requests to owners about the calls of a turn."""
     return f"{TURN_PREFIX}{turn_id}-"
+
+
+class JobWords(StrEnum):
+    """What is said of jobs: the words of a firing, a report of missed ones, a feed that cannot be
+    read. The letter stands in the send's id.
+    """
+
+    FIRED = "J"
+    MISSED = "M"
+    DEAD_FEED = "D"
+
+
+OF_JOBS: Final = re.compile(rf"({'|'.join(JobWords)})(\d+(?:\+\d+)*)\.")
+
+
+def send_name_of_jobs(maker: int, words: JobWords, numbers: Iterable[int]) -> str:
+    """The beginning of the id of what is said of these jobs: `user-345-M7+8.`"""
+    return f"{send_prefix_of_person(maker)}{words}{'+'.join(map(str, numbers))}."
+
+
+def jobs_in(send_id: str) -> tuple[JobWords, tuple[int, ...]] | None:
+    """What a send says of which jobs; None for any other send."""
+    found = OF_JOBS.match(send_id.removeprefix(send_prefix(send_id)))
+    if found is None or not send_id.startswith(PERSON_PREFIX):
+        return None
+    return JobWords(found[1]), tuple(map(int, found[2].split("+")))
 
 
 def send_prefix(send_id: str) -> str:

@@ -10,10 +10,12 @@ from __future__ import annotations
 from typing import ClassVar, Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bot.core.conversation import Conversation, read_number
 from bot.core.segments import Segment
 from frostagent.types.speech import Quote, Text
+from frostagent.types.traits import Audience
 
 Role: TypeAlias = Literal["owner", "admin", "member", "unknown"]
 MemberChange: TypeAlias = Literal["joined", "left", "promoted", "demoted"]
@@ -24,7 +26,7 @@ Identity: TypeAlias = tuple[
 
 NO_IDS = ("", "0")  # not ids: some servers give many messages the latter
 ANONYMOUS = 80_000_000  # the account shared by a group's anonymous members
-OF_JOB = "job:"  # in place of a sub_type: no one said it, its moment has come
+CAPPED = "job:"  # in place of a sub_type, with the most authority that the words may have
 _MASKS = 10**15  # numbers of anonymous members start here: no account has one
 
 
@@ -102,8 +104,11 @@ class MessageReceived(_Event, frozen=True, kw_only=True, tag="message_received")
 
     @property
     def cap(self) -> str:
-        """Of a job's question the most authority that it may have; empty for what people say."""
-        return self.sub_type.removeprefix(OF_JOB) if self.sub_type.startswith(OF_JOB) else ""
+        """The most authority that a run may have which reads this as a job's question, or as words
+        of others that the bot passed on: news, reminders, recaps. Empty for what people say, and
+        for the bot's answers.
+        """
+        return self.sub_type.removeprefix(CAPPED) if self.sub_type.startswith(CAPPED) else ""
 
     @property
     def is_own(self) -> bool:
@@ -117,6 +122,11 @@ class MessageReceived(_Event, frozen=True, kw_only=True, tag="message_received")
             return self.time < other.time
         own, others = self.message_seq, other.message_seq
         return own.isdecimal() and others.isdecimal() and int(own) < int(others)
+
+
+def relayed(message: MessageReceived, authority: Audience = Audience.EVERYONE) -> MessageReceived:
+    """The message with this `cap`."""
+    return replace(message, sub_type=f"{CAPPED}{authority}")
 
 
 def quote_in(message: MessageReceived) -> str:

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from bot.core.actions import JobWords
 from bot.core.conversation import Conversation
 from bot.core.language import Language
 from frostagent.types.results import ToolResult
@@ -41,8 +42,10 @@ class JobState(StrEnum):
     ENDED = "ended"
 
 
-JobKey: TypeAlias = tuple[int, int]
-"""The account, and the number that people type: 7 for `J7`."""
+JobKey: TypeAlias = tuple[int, int, float]
+"""The account, the number that people type (7 for `J7`), and when the job was made: the number of a
+deleted job may be given again.
+"""
 
 
 class Job(Struct, frozen=True, kw_only=True):
@@ -80,7 +83,7 @@ class Job(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> JobKey:
-        return self.where.platform_id, self.number
+        return self.where.platform_id, self.number, self.made
 
 
 class JobMade(Struct, frozen=True, tag="job_made"):
@@ -98,10 +101,13 @@ class JobChanged(Struct, frozen=True, tag="job_changed"):
 
 
 class JobsEnded(Struct, frozen=True, tag="jobs_ended"):
-    """A person left the group, or the bot did (`maker` 0): none of their jobs there fires again."""
+    """A person left the group, or the bot did (`maker` 0): none of their jobs there that was made
+    before `left` (seconds since 1970, by our clock) fires again.
+    """
 
     where: Conversation
     maker: int
+    left: float
     type: ClassVar[Literal["jobs_ended"]] = "jobs_ended"
 
 
@@ -116,6 +122,13 @@ class Fate(StrEnum):
     LOST = "lost"
     OPEN = "open"
     BROKEN = "broken"
+
+
+class JobsSaid(Struct, frozen=True):
+    """What a message says of jobs: those of them that are still in the journal."""
+
+    words: JobWords
+    jobs: tuple[Job, ...]
 
 
 class JobQueries(Protocol):
@@ -140,15 +153,20 @@ class JobQueries(Protocol):
         ...
 
     async def listed(
-        self, account: int, *, where: Conversation | None = None, maker: int = 0
+        self,
+        account: int,
+        *,
+        where: Conversation | None = None,
+        maker: int = 0,
+        number: int = 0,
     ) -> tuple[Job, ...] | None:
-        """The account's jobs that have not ended, by `due`: of a conversation, of a person, or of
-        both.
+        """The account's jobs that have not ended, by `due`, limited in number: of a conversation,
+        of a person, or of both; or the one with this number.
         """
         ...
 
-    async def said_as(self, where: Conversation, message_id: str) -> Job | None:
-        """The job whose latest message is this one."""
+    async def said_as(self, where: Conversation, message_id: str) -> JobsSaid | None:
+        """What this message says of which jobs; of a task, whether it is its latest answer."""
         ...
 
     async def latest_number(self, account: int) -> int | None:

@@ -12,6 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from bot.core import codec
+from bot.core.actions import JobWords
 from bot.core.command import Asked, at_time
 from bot.core.console_views import ScheduledJob
 from bot.core.conversation import Conversation
@@ -29,7 +30,8 @@ from bot.core.jobs import (
 from bot.core.language import CATALOGUE, Language, Phrase
 from bot.core.ports import Store, Web
 from bot.core.run_ids import number_of, place_of
-from bot.jobs.feeds import MAX_URL, FeedNotes, read_news
+from bot.jobs.changes import JobChanges
+from bot.jobs.feeds import MAX_URL, FeedNotes, read_news, read_notes
 from bot.jobs.rules import (
     CRON,
     EVERY,
@@ -73,6 +75,19 @@ WHY_SAID = Phrase(
     "提醒 J{number}：{made} 定的，{due}{rule}。说了 {fired} 次，错过 {missed} 次，不经过模型。",
     "Reminder J{number}: set {made}, {due}{rule}. Said {fired} times, missed {missed}; no model.",
 )
+WHY_ASKED = Phrase(
+    "任务 J{number}：{made} 定的，{due}{rule}。做了 {fired} 次，错过 {missed} 次。",
+    "Task J{number}: set {made}, {due}{rule}. Done {fired} times, missed {missed}.",
+)
+WHY_NEWS = Phrase(
+    "订阅 J{number}：{made} 订的{rule}。发了 {fired} 次新内容，不经过模型。",
+    "Feed J{number}: subscribed {made}{rule}. News {fired} times; no model.",
+)
+WHY_DEAD = Phrase(
+    "订阅 J{number}：{made} 订的{rule}，现在连续 {failures} 次没读到，所以隔更久才再试。",
+    "Feed J{number}: subscribed {made}{rule}. It could not be read {failures} times in a row up to "
+    "now, so it is tried less often.",
+)
 WHY_MISSED = Phrase(
     "J{number}：{made} 定的，{due}{rule}，没能按时说：那时我不在、被禁言或发不出去，超过了期限。"
     "说了 {fired} 次，错过 {missed} 次。",
@@ -83,6 +98,10 @@ NONE = Phrase("没有定好的提醒。", "No reminders are set.")
 APPROVE = Phrase(
     "定时让机器人自己做：{moment}{rule} {words}",
     "Have the bot do this by itself: {moment}{rule} {words}",
+)
+APPROVE_CANCEL = Phrase("取消 J{number}：{words}", "Cancel J{number}: {words}")
+APPROVE_MOVE = Phrase(
+    "J{number} 改为 {moment}{rule}：{words}", "Move J{number} to {moment}{rule}: {words}"
 )
 
 SUBSCRIBED = Phrase(
@@ -160,6 +179,7 @@ class JobBook:
         self,
         *,
         jobs: JobQueries,
+        changes: JobChanges,
         store: Store,
         settings: SettingsStore,
         owners: Collection[int],
@@ -169,6 +189,7 @@ class JobBook:
         web: Web,
     ) -> None:
         self._jobs = jobs
+        self._changes = changes
         self._store = store
         self._settings = settings
         self._owners = owners
@@ -177,6 +198,7 @@ class JobBook:
         self._look = look
         self._web = web
         self._making = asyncio.Lock()
+        self._given: dict[int, int] = {}  # the highest number given to a job of each account
 
     def on_demand(self, question: Question) -> Mapping[type, object]:
         """The ports of the tools that this question, or an earlier one of the conversation, may
@@ -240,8 +262,15 @@ class JobBook:
         return _result(self.told(found, context.port(Language)), found, context)
 
     async def cancel(self, context: ToolContext, number: str) -> ToolResult:
-        """End a job. Raises InvalidArguments, ToolDenied, ToolFailed."""
+        """End a job. Raises InvalidArguments, ToolDenied, ToolFailed; Suspend if others' words may
+        have led to it.
+        """
         job = await self._find(context.asker, place_of(context), number)
+        if _must_be_confirmed(context, job):
+            words = APPROVE_CANCEL.format(
+                context.port(Language), number=job.number, words=_short(job.words)
+            )
+            raise Suspend(words, seconds=WAIT)
         return _result(await self.end(job, context.port(Language)), (job,), context)
 
     async def move(self, context: ToolContext, number: str, *, when: str, rule: str) -> ToolResult:
@@ -257,10 +286,15 @@ class JobBook:
         job = replace(job, rule=repeats, zone=self._zone, due=due, wake=due, authority=lowest)
         if job.kind is JobKind.RUN:
             self._check_run(context, job)
+        told = self._told(job, context.port(Language))
+        if _must_be_confirmed(context, job):
+            words = APPROVE_MOVE.format(
+                context.port(Language), number=job.number, words=_short(job.words), **told
+            )
+            raise Suspend(words, seconds=WAIT)
         if not await self._store.commit(JobChanged(job)):
             raise ToolFailed(NOT_NOW)
         self._look()
-        told = self._told(job, context.port(Language))
         return ToolResult(MOVED.format(context.port(Language), number=job.number, **told))
 
     # --- for commands, too ------------------------------------------------------------------------
@@ -302,30 +336,21 @@ class JobBook:
         ]
 
     async def explain(self, asked: Asked) -> str:
-        """Explain the quoted message if it is a reminder or reports a missed one; else empty."""
-        job = await self._jobs.said_as(asked.where, asked.quoted) if asked.quoted else None
-        if job is None:
-            return ""
-        rule = tell_rule(job.rule, asked.language)
-        told = {
-            "made": at_time(job.made, asked.now),
-            "due": tell_date(job.due, zone=job.zone, now=asked.now, tongue=asked.language),
-            "rule": IN_BRACKETS.format(asked.language, rule=rule) if rule else "",
-        }
-        if job.state in {JobState.MISSED, JobState.REPORTING} or (job.missed and not job.fired):
-            why = WHY_MISSED
-        else:
-            why = WHY_SAID
-        number, fired, missed = job.number, job.fired, job.missed
-        return why.format(asked.language, number=number, fired=fired, missed=missed, **told)
+        """Explain the quoted message by its jobs, one a line, if it is a reminder, news, the latest
+        answer to a task, or a report of missed ones; else empty.
+        """
+        said = await self._jobs.said_as(asked.where, asked.quoted) if asked.quoted else None
+        return "" if said is None else "\n".join(_why(job, said.words, asked) for job in said.jobs)
 
     async def cancel_in(self, where: Conversation, number: int) -> bool:
-        """End the job with this number there. False if there is none or the journal cannot be
-        written.
+        """End the job with this number there. False if there is none or the journal cannot be used
+        now.
         """
-        found = await self.visible(where, 0)
-        job = next((one for one in found or () if one.number == number), None)
-        if job is None:
+        try:
+            job = await self._numbered(where.platform_id, number)
+        except ToolFailed:
+            return False
+        if job is None or job.where != where:
             return False
         return await self._store.commit(JobChanged(replace(job, state=JobState.ENDED)))
 
@@ -335,15 +360,24 @@ class JobBook:
         """
         if not (found := NUMBER.fullmatch(number.strip())):
             raise InvalidArguments(NO_SUCH.format(number=number[:20]))
-        jobs = await self._jobs.listed(where.platform_id)
-        if jobs is None:
-            raise ToolFailed(NOT_NOW)
-        job = next((one for one in jobs if one.number == int(found[1])), None)
+        job = await self._numbered(where.platform_id, int(found[1]))
         if job is None or not may_see(asker, job, where=where):
             raise InvalidArguments(NO_SUCH.format(number=f"J{found[1]}"))
         if not may_change(asker, job):
             raise ToolDenied(NOT_YOURS.format(number=f"J{found[1]}"))
         return job
+
+    async def _numbered(self, account: int, number: int) -> Job | None:
+        """The account's job with this number as it is now, so that nothing is undone by writing it
+        back before the next await. Raises ToolFailed.
+        """
+        while True:
+            since = self._changes.count
+            found = await self._jobs.listed(account, number=number)
+            if found is None:
+                raise ToolFailed(NOT_NOW)
+            if not found or self._changes.is_current(found[0], since=since):
+                return found[0] if found else None
 
     async def find(self, asker: Asker, where: Conversation, number: str) -> Job | None:
         """The job with this number; None if it does not exist or the asker may not change it.
@@ -413,13 +447,18 @@ class JobBook:
 
     async def _make(self, job: Job) -> Job:
         """Number the job and write it. Raises ToolDenied, ToolFailed."""
+        account = job.where.platform_id
         async with self._making:
             await self._check_limits(job)
-            latest = await self._jobs.latest_number(job.where.platform_id)
-            if latest is None or not await self._store.commit():
+            latest = await self._jobs.latest_number(account) if await self._store.commit() else None
+            if latest is None:
                 raise ToolFailed(NOT_NOW)
-            job = replace(job, number=latest + 1)
+            # The latest job may have been erased, and a call about it may wait for an owner.
+            number = self._given[account] = max(latest, self._given.get(account, 0)) + 1
+            job = replace(job, number=number)
             if not await self._store.commit(JobMade(job)):
+                # It may still be written: nobody knows of it, so it must not fire.
+                self._store.put(JobChanged(replace(job, state=JobState.ENDED)))
                 raise ToolFailed(NOT_NOW)
         self._look()
         return job
@@ -498,6 +537,41 @@ def may_change(asker: Asker, job: Job) -> bool:
     if job.maker == number_of(asker):
         return True
     return may_call(asker, Audience.GROUP_ADMIN)
+
+
+def _why(job: Job, words: JobWords, asked: Asked) -> str:
+    tongue, failures = asked.language, 0
+    match words, job.kind:
+        case JobWords.MISSED, _:
+            why = WHY_MISSED
+        case JobWords.DEAD_FEED, _:
+            why, failures = WHY_DEAD, read_notes(job.notes).failures
+        case _, JobKind.FEED:
+            why = WHY_NEWS
+        case _, JobKind.RUN:
+            why = WHY_ASKED
+        case _:
+            why = WHY_SAID
+    rule = tell_rule(job.rule, tongue)
+    return why.format(
+        tongue,
+        number=job.number,
+        made=at_time(job.made, asked.now),
+        due=tell_date(job.due, zone=job.zone, now=asked.now, tongue=tongue),
+        rule=IN_BRACKETS.format(tongue, rule=rule) if rule else "",
+        fired=job.fired,
+        missed=job.missed,
+        failures=failures,
+    )
+
+
+def _must_be_confirmed(context: ToolContext, job: Job) -> bool:
+    """Whether an owner decides about a change of this job: outside text was read before, or it is
+    another's job and people were overheard who may not change it.
+    """
+    is_own = job.maker == number_of(context.asker)
+    audience = Audience.EVERYONE if is_own else Audience.GROUP_ADMIN
+    return not context.allowed and must_be_confirmed(context.asker, audience, goes_beyond=True)
 
 
 def _result(words: str, jobs: Collection[Job], context: ToolContext) -> ToolResult:

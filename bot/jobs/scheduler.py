@@ -23,16 +23,17 @@ from bot.chat.lanes import Lanes
 from bot.chat.mutes import Mutes
 from bot.chat.tasks import Scheduled, Task, Work
 from bot.core import codec
-from bot.core.actions import SendMessage, send_prefix_of_person
+from bot.core.actions import JobWords, SendMessage, send_name_of_jobs
 from bot.core.conversation import Conversation
 from bot.core.errors import ActionRefused, ActionUnsupported, TransportError
-from bot.core.events import OF_JOB, MessageReceived, Role, Sender
+from bot.core.events import MessageReceived, Role, Sender, relayed
 from bot.core.jobs import Fate, Job, JobChanged, JobKey, JobKind, JobQueries, JobsEnded, JobState
 from bot.core.journal import Entry
-from bot.core.language import CATALOGUE, Phrase
+from bot.core.language import CATALOGUE, Language, Phrase
 from bot.core.lru import LRU, DefaultLRU
 from bot.core.ports import Store, Transport, Web
 from bot.core.segments import Mention, SendSegment
+from bot.jobs.changes import JobChanges
 from bot.jobs.feeds import DEAD, FeedNotes, read_news, read_notes, rest_of, tell_news
 from bot.jobs.rules import (
     EVERY,
@@ -49,8 +50,12 @@ from bot.memory.modes import Mode, Modes
 from bot.outbox.delivery import Postbox
 from bot.outbox.outbox import Outbox
 from bot.policy.answered_questions import lacks_answer
+from bot.policy.permissions import authority_of
 from bot.policy.wake import Wake, Why
+from bot.prompt.wording_en import EN
+from bot.prompt.wording_zh import ZH
 from bot.quiet.quiet_hours import QuietHours
+from frostagent.engine.authority import lowest_authority
 from frostagent.types.errors import ToolFailed
 from frostagent.types.ports import Clock
 from frostagent.types.speech import Confirmed, Quote, Receipt, Refused, Text
@@ -72,7 +77,7 @@ GIVEN_UP: Final = 30 * 24 * HOUR  # seconds; an older miss is not reported
 AT_ONCE: Final = 8  # jobs that wait for a server concurrently
 AN_HOUR: Final = 5  # messages about feeds per conversation
 MAX_TRIED: Final = 10_000
-MAX_SHOWN: Final = 5  # jobs in a report of missed ones
+MAX_SHOWN: Final = 10  # jobs in a report of missed ones; the others have another one
 MAX_WORDS: Final = 60  # characters of each job in that report
 
 DEAD_FEED = Phrase(
@@ -82,11 +87,17 @@ DEAD_FEED = Phrase(
 REMINDER = Phrase("⏰ 提醒：{words}{late}", "⏰ Reminder: {words}{late}")
 MISSED = Phrase("⏰ 没能按时做到：\n{lines}", "⏰ I missed this:\n{lines}")
 MISSED_LINE = Phrase("· {moment} {words}（J{number}）", "· {moment} {words} (J{number})")
-MORE = Phrase("· 还有 {count} 条", "· and {count} more")
 QUESTION = Phrase(
     "[定时 J{number}，{moment}{late}] {words}", "[scheduled J{number}, {moment}{late}] {words}"
 )
 CATALOGUE.register(__name__, globals())
+
+
+SAID: Final = {
+    JobState.FIRING: JobWords.FIRED,
+    JobState.REPORTING: JobWords.MISSED,
+    JobState.WAITING: JobWords.DEAD_FEED,
+}
 
 
 class _Spoken:
@@ -114,6 +125,7 @@ class Scheduler:
         self,
         *,
         jobs: JobQueries,
+        changes: JobChanges,
         store: Store,
         postbox: Postbox,
         outbox: Outbox,
@@ -127,11 +139,13 @@ class Scheduler:
         restored_at: Callable[[], float],
         group_name: Callable[[Conversation], str],
         blocked: Collection[int],
+        owners: Collection[int],
         web: Web,
         clock: Clock,
         count: Callable[[str, str], None],
     ) -> None:
         self._jobs = jobs
+        self._changes = changes
         self._store = store
         self._postbox = postbox
         self._outbox = outbox
@@ -145,6 +159,7 @@ class Scheduler:
         self._restored_at = restored_at
         self._group_name = group_name
         self._blocked = blocked
+        self._owners = owners
         self._web = web
         self._spoken = DefaultLRU[Conversation, _Spoken](MAX_TRIED, _Spoken)
         self._clock = clock
@@ -156,7 +171,7 @@ class Scheduler:
         self._idle = asyncio.Event()
         self._idle.set()
         self._group: asyncio.TaskGroup | None = None
-        self._slow: set[JobKey] = set()
+        self._slow: dict[JobKey, int] = {}  # the number of changes when their work began
         self._places = asyncio.Semaphore(AT_ONCE)
 
     # --- the timer --------------------------------------------------------------------------------
@@ -195,7 +210,7 @@ class Scheduler:
     async def _fire_due(self) -> float:
         """Handle all due jobs. Returns when to look again."""
         accounts = self._accounts()
-        now = self._clock.now()
+        now, since = self._clock.now(), self._changes.count
         if not accounts:
             return math.inf
         # While the journal cannot be written, earlier claims may not be in it yet.
@@ -210,11 +225,14 @@ class Scheduler:
             if job.key in busy or job.key in self._slow or self._is_queued(job):
                 busy.add(job.key)
                 continue
+            if not self._changes.is_current(job, since=since):
+                self._changed.set()  # its change is in the next read
+                continue
             try:
                 await self._take(job)
             except Exception:
                 logger.exception("J%d of account %d goes wrong", job.number, job.where.platform_id)
-                self._change(job, wake=now + AGAIN)
+                self._change_again(job, since, wake=now + AGAIN)
         next_wake = await self._jobs.next_wake(accounts)
         if next_wake is None:
             return now + RETRY
@@ -225,13 +243,14 @@ class Scheduler:
         outcome.
         """
         for account in set(accounts) - self._looked_at:
+            since = self._changes.count
             claimed = await self._jobs.claimed(account)
             if claimed is None:
                 continue
             self._looked_at.add(account)
             soon = self._clock.now() + LAG + 1.0
             for job in claimed:
-                self._change(job, wake=min(job.wake, soon))
+                self._change_again(job, since, wake=min(job.wake, soon))
 
     async def _take(self, job: Job) -> None:
         match job.state:
@@ -247,7 +266,7 @@ class Scheduler:
     def _begin(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> None:
         """Run in its own task what waits for a server, so that it delays no reminder."""
         if self._group is not None:
-            self._slow.add(job.key)
+            self._slow[job.key] = self._changes.count
             self._group.create_task(self._do(job, work), name=f"J{job.number}")
 
     async def _do(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> None:
@@ -256,10 +275,17 @@ class Scheduler:
                 await work(job)
         except Exception:
             logger.exception("J%d of account %d goes wrong", job.number, job.where.platform_id)
-            self._change(job, wake=self._clock.now() + AGAIN)
+            self._change_again(job, self._slow[job.key], wake=self._clock.now() + AGAIN)
         finally:
-            self._slow.discard(job.key)
+            del self._slow[job.key]
             self.look()
+
+    def _is_stale(self, job: Job) -> bool:
+        """Whether a job was changed while it waited for a server. Ask after each such wait."""
+        if self._changes.is_current(job, since=self._slow[job.key]):
+            return False
+        logger.info("J%d of %s was changed meanwhile: looked at again", job.number, job.where)
+        return True
 
     @cached_property
     def _restored(self) -> float:
@@ -272,6 +298,11 @@ class Scheduler:
         job = replace(job, **changes)
         self._store.put(JobChanged(job))
         return job
+
+    def _change_again(self, job: Job, since: int, **changes: object) -> None:
+        """Change a job that is known from before a wait, unless it was changed since."""
+        if self._changes.is_current(job, since=since):
+            self._change(job, **changes)
 
     # --- firing -----------------------------------------------------------------------------------
 
@@ -348,14 +379,27 @@ class Scheduler:
             return
         try:
             _, notes = await read_news(self._web, notes, is_first=is_first)
+            problem = ""
         except ToolFailed as error:
-            self._fail(job, replace(notes, failures=notes.failures + 1), str(error))
+            problem = str(error)
+        if self._is_stale(job):
+            return
+        if problem:
+            self._fail(job, replace(notes, failures=notes.failures + 1), problem)
             return
         job = replace(job, notes=codec.write(notes))
         if not notes.pending:
             self._advance(replace(job, state=JobState.FIRING), is_said=False)
             return
-        self._spoken.use(where).note(now)
+        # Much may have happened during the read: other feeds of the place, a mute, the evening.
+        now, spoken = self._clock.now(), self._spoken.use(where)
+        if (free := max(spoken.free_at(now), self._morning(where))) > now:
+            self._change(job, wake=free)
+            return
+        if self._is_silent(where):
+            self._hold(job)
+            return
+        spoken.note(now)
         self._claim((job,), tell_news(job.words, notes.pending, job.tongue), JobState.FIRING)
 
     def _fail(self, job: Job, notes: FeedNotes, why: str) -> None:
@@ -380,6 +424,7 @@ class Scheduler:
         first, now = jobs[0], self._clock.now()
         where, segments = first.where, list[SendSegment]()
         claims: list[Job] = []
+        since = self._changes.count
         if where.is_group:
             # A repeated job would quote the same message for ever.
             if first.message_id and not first.rule and state is JobState.FIRING:
@@ -398,13 +443,14 @@ class Scheduler:
         def hear(receipt: Receipt) -> None:
             if isinstance(receipt, Confirmed | Refused):  # any other outcome is still unknown
                 for job in claims:
-                    self._change(job, wake=self._clock.now())
+                    self._change_again(job, since, wake=self._clock.now())
                 self.look()
 
         self._postbox.claim(
             SendMessage(where, tuple(segments)),
             claimed,
-            about=send_prefix_of_person(first.maker),
+            about=send_name_of_jobs(first.maker, SAID[state], (job.number for job in jobs)),
+            authority=lowest_authority(job.authority for job in jobs),
             then=hear,
         )
 
@@ -424,16 +470,22 @@ class Scheduler:
             role = await self._role(where, job.maker)
         except TransportError as error:
             logger.info("J%d waits: %s", job.number, error)
-            self._hold(job)
+            if not self._is_stale(job):
+                self._hold(job)
+            return
+        if role is not None:
+            await self._history.load(where)
+        if self._is_stale(job):
             return
         if role is None:
             logger.info("J%d ends: its maker is not in %s any more", job.number, where)
             self._change(job, state=JobState.ENDED)
             return
-        await self._history.load(where)
-        task = Task(self._question(job, role), Wake("job"), now, scheduled=self._scheduled(job))
+        waiting = replace(job, wake=now + CHECK)
+        question = self._question(waiting, role)
+        task = Task(question, Wake("job"), now, scheduled=self._scheduled(waiting))
         if self._lanes.put(where, task):
-            self._change(job, wake=now + CHECK)
+            self._store.put(JobChanged(waiting))
         else:
             self._hold(job)
 
@@ -455,33 +507,42 @@ class Scheduler:
             tongue, number=job.number, moment=moment, late=self._late(job), words=job.words
         )
         name = self._history.speakers.name(where, job.maker)
-        return MessageReceived(
+        maker = Sender(job.maker, name, role=role)
+        own = authority_of(maker, where=where, owners=self._owners)
+        if lowest_authority((job.authority, own)) is not own:  # later questions read it, too
+            words = f"[{(EN if tongue is Language.ENGLISH else ZH).relayed}] {words}"
+        question = MessageReceived(
             self_id=where.platform_id,
             time=self._clock.now(),
             conversation=where,
             message_id="",
-            sender=Sender(job.maker, name, role=role),
+            sender=maker,
             segments=(Text(words),),
-            sub_type=f"{OF_JOB}{job.authority}",
             group_name=self._group_name(where),
         )
+        return relayed(question, job.authority)
 
     def _scheduled(self, job: Job) -> Scheduled:
         claims: list[Job] = []
+        since = self._changes.count
 
-        def claimed(turn_id: str) -> Entry:
+        def claimed(turn_id: str) -> Entry | None:
             now = self._clock.now()
+            if not self._changes.is_current(job, since=since):
+                logger.info("J%d was changed before its turn: not asked", job.number)
+                return None
             claims.append(replace(job, state=JobState.FIRING, claim=turn_id, wake=now + CHECK))
             return JobChanged(claims[0])
 
         def dismissed(why: Why) -> None:
-            logger.info("J%d waits: %s", job.number, why or "nobody asks")
-            self._hold(job)
+            if self._changes.is_current(job, since=since):
+                logger.info("J%d waits: %s", job.number, why or "nobody asks")
+                self._hold(job)
             self.look()
 
         def ended() -> None:
             for one in claims:
-                self._change(one, wake=self._clock.now())
+                self._change_again(one, since, wake=self._clock.now())
             self.look()
 
         return Scheduled(job.key, claimed, dismissed, ended)
@@ -496,6 +557,8 @@ class Scheduler:
         fate = await self._jobs.fate(job)
         if fate is Fate.UNKNOWN:
             fate = await self._fate_in_history(job)
+        if self._is_stale(job):
+            return
         match fate:
             case Fate.SAID:
                 self._advance(job)
@@ -567,21 +630,27 @@ class Scheduler:
         self._change(job, state=JobState.MISSED, wake=self._clock.now())
 
     async def _report(self, job: Job) -> None:
-        """Report this job and all others of its maker that were missed there, once the bot can
-        speak.
+        """Report this job, with others of its maker that were missed there, once the bot can speak.
+        Exactly those named in the message are claimed by it.
         """
-        now, where = self._clock.now(), job.where
+        now, where, since = self._clock.now(), job.where, self._changes.count
         if now - job.due > GIVEN_UP:
             self._advance(job)
             return
         if self._is_silent(where):
             self._change(job, wake=now + CHECK)
             return
-        await self._store.commit()  # other jobs may have been missed just now
-        theirs = await self._jobs.listed(where.platform_id, where=where, maker=job.maker)
-        missed = [one for one in theirs or () if one.state is JobState.MISSED]
-        if job.key not in {one.key for one in missed}:
-            return  # it was reported with another job
+        theirs: Sequence[Job] = ()
+        if await self._store.commit():  # other jobs may have been missed just now
+            theirs = await self._jobs.listed(where.platform_id, where=where, maker=job.maker) or ()
+        missed = [
+            one
+            for one in theirs
+            if one.state is JobState.MISSED and self._changes.is_current(one, since=since)
+        ][:MAX_SHOWN]
+        if not missed:  # the journal cannot be used, or the job has just been ended
+            self._change_again(job, since, wake=now + RETRY)
+            return
         tongue = missed[0].tongue
         lines = [
             MISSED_LINE.format(
@@ -590,17 +659,17 @@ class Scheduler:
                 words=one.words[:MAX_WORDS],
                 number=one.number,
             )
-            for one in missed[:MAX_SHOWN]
+            for one in missed
         ]
-        if more := len(missed) - MAX_SHOWN:
-            lines += [MORE.format(tongue, count=more)] if more > 0 else []
         self._claim(missed, MISSED.format(tongue, lines="\n".join(lines)), JobState.REPORTING)
 
     # --- members who leave ------------------------------------------------------------------------
 
-    def left(self, where: Conversation, user: int) -> None:
-        """End a person's jobs in a group they left; all jobs there if the bot's account left."""
-        self._store.put(JobsEnded(where, 0 if user == where.platform_id else user))
+    def left(self, where: Conversation, user: int, *, at: float) -> None:
+        """End a person's jobs in a group they left at this moment of our clock; all jobs there if
+        the bot's account left. A late notice may come after they have joined and made others.
+        """
+        self._store.put(JobsEnded(where, 0 if user == where.platform_id else user, at))
 
 
 def _message_of(job: Job) -> MessageReceived:

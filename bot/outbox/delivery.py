@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from bot.core.actions import MergedForward, SendMessage, SentSegment, as_received
 from bot.core.conversation import Conversation
-from bot.core.events import MessageReceived, Sender
+from bot.core.events import MessageReceived, Sender, relayed
 from bot.core.journal import Entry, SendState, Undelivered
 from bot.core.language import CATALOGUE, Language, Phrase
 from bot.core.redaction import OwnWords
@@ -41,6 +41,7 @@ from frostagent.types.speech import (
     Text,
     Unknown,
 )
+from frostagent.types.traits import Audience
 
 MAX_LINES = 5  # lines of the service waiting in a conversation, beyond which `remark` is silent
 MAX_PIECES = 10  # messages that replace a file, if the server takes none
@@ -296,13 +297,15 @@ class Postbox:
         then: Callable[[Receipt], None] | None = None,
     ) -> bool:
         """Queue the line, and call `then` with its receipt; False if the queue is full. The line is
-        erased with the person or run that it is `about` (`bot/core/actions`).
+        erased with the person or run that it is `about` (`bot/core/actions`), and may have words of
+        others then.
         """
         action = SendMessage(where, (*((Quote(quote),) if quote else ()), Text(words)))
         receipt = self._outbox.post(action, openly=self._openly, name=about)
         if receipt is None:
             return False
-        receipt.add_done_callback(partial(self._posted, action, then))
+        cap = Audience.EVERYONE if about else None
+        receipt.add_done_callback(partial(self._posted, action, then, cap))
         return True
 
     def claim(
@@ -311,13 +314,15 @@ class Postbox:
         claimed: Callable[[str], Sequence[Entry]],
         *,
         about: str = "",
+        authority: Audience,
         then: Callable[[Receipt], None],
     ) -> None:
         """Say it, however much waits there, and write down together with that what is `claimed` by
-        the id of its row: both are known, or neither, whenever the process ends.
+        the id of its row: both are known, or neither, whenever the process ends. Its words are of
+        people with this `authority`.
         """
         receipt = self._outbox.claim(action, claimed, name=about)
-        receipt.add_done_callback(partial(self._posted, action, then))
+        receipt.add_done_callback(partial(self._posted, action, then, authority))
 
     def remark(
         self,
@@ -372,11 +377,13 @@ class Postbox:
         self,
         action: SendMessage,
         then: Callable[[Receipt], None] | None,
+        cap: Audience | None,
         done: asyncio.Future[Receipt],
     ) -> None:
         receipt = done.result()
         if isinstance(receipt, Confirmed):
-            self._history.know(_own_message(action, receipt.message_id, self._clock.now()))
+            own = _own_message(action, receipt.message_id, self._clock.now())
+            self._history.know(own if cap is None else relayed(own, cap))
         if then is not None:
             then(receipt)
 

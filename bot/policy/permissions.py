@@ -67,7 +67,8 @@ def asker_of(
     """Return the asker, with the authority left beside the words of others in the prompt.
 
     Authors inside a merged forward or card are not trusted: anyone can make one in anyone's name.
-    `lines` are the asker's own. The bot's messages do not count: people quote them to reply.
+    `lines` are the asker's own. The bot's answers do not count: people quote them to reply. What it
+    passes on does: news of feeds, reminders, answers to commands.
     `earlier` returns the accounts of earlier rounds, 0 for unknown; it is called only if there is
     authority to lose.
     """
@@ -83,15 +84,18 @@ def asker_of(
     passed_on = [Audience.EVERYONE] if forwarded or shared else []
     if message.cap:
         passed_on.append(Audience(message.cap))
-    if quoted is not None and not quoted.is_own:
+    if quoted is not None and quoted.is_own:
+        passed_on += _passed_on(quoted)
+    elif quoted is not None:
         passed_on.append(authority_of(quoted.sender, where=where, owners=owners))
+    relayed = [authority for one in overheard if one.is_own for authority in _passed_on(one)]
     overheard = [one for one in overheard if not one.is_own]
     around = [authority_of(one.sender, where=where, owners=owners) for one in overheard]
     named = {user_id for one in (*said, *overheard) for user_id in _named(one)}
     if earlier is not None:
         named.update(earlier())
     known = {sender.user_id, message.self_id, *owners}
-    around += [Audience.EVERYONE] if named - known else []
+    around += relayed + ([Audience.EVERYONE] if named - known else [])
     others = (*((quoted,) if quoted is not None else ()), *overheard)
     senders = {one.sender.user_id: one.sender for one in others}
     voices = [_account(sender) for user_id, sender in senders.items() if user_id not in known]
@@ -102,6 +106,12 @@ def asker_of(
         overheard=lowest_authority(around),
         voices=tuple(voices[:MAX_VOICES]),
     )
+
+
+def _passed_on(own: MessageReceived) -> Iterator[Audience]:
+    """The authority of those whose words the bot passed on in this message of its own."""
+    if own.cap:
+        yield Audience(own.cap)
 
 
 def _account(sender: Sender) -> str:

@@ -119,7 +119,10 @@ _kinds = "|".join(
     for word in (s.card, s.share, s.music, s.file, s.place, s.keys)
 )
 _forwards = "|".join(re.escape(words.heading(words.forwarded)) for words in WORDINGS)
-PASSED_ON = re.compile(rf"^ *(?:{_forwards})$|\[(?:{_kinds}) ", re.MULTILINE)
+_relayed = "|".join(re.escape(words.relayed) for words in WORDINGS)
+PASSED_ON = re.compile(
+    rf"^ *(?:{_forwards})$|\[(?:{_kinds}) |(?:{_quotes}|↩|\[)(?:{_relayed})", re.MULTILINE
+)
 
 
 def speakers_in(

@@ -50,6 +50,7 @@ from bot.prompt.wording_zh import ZH
 from frostagent.text.visible_text import visible_text
 from frostagent.types.messages import UserMessage
 from frostagent.types.speech import Face, MentionAll, Quote, Text
+from frostagent.types.traits import Audience
 
 # Unicode's opening and closing punctuation (Ps, Pe) except braces, angle brackets and low quotes,
 # which the frame does not use and titles often do; then symbols that look like brackets.
@@ -198,7 +199,10 @@ def account(sender: Sender) -> str:
 
 def author(message: MessageReceived, view: View) -> str:
     """The sender; only the bot has no number, so no person can look like it."""
-    return view.words.own if message.is_own else speaker(message.sender, view)
+    if message.is_own:
+        is_relayed = message.cap not in {"", Audience.OWNER}
+        return view.words.relayed if is_relayed else view.words.own
+    return speaker(message.sender, view)
 
 
 def line(

@@ -80,6 +80,7 @@ class Wording:
     language: str
     rules: str
     own: str
+    relayed: str  # the bot, passing on words of others
     earlier: str
     record: str
     forwarded: str

@@ -76,6 +76,7 @@ EN = Wording(
     language="en",
     rules=RULES,
     own="me",
+    relayed="me relaying",
     earlier="Earlier in this chat",
     record="Chat log",
     forwarded="Passed on",

@@ -71,6 +71,7 @@ ZH = Wording(
     language="zh",
     rules=RULES,
     own="我",
+    relayed="我转述",
     earlier="此前对话摘要",
     record="群聊记录",
     forwarded="转发内容",

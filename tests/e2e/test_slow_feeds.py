@@ -1,15 +1,19 @@
-"""A feed whose server does not answer holds up no reminder."""
+"""Feeds whose servers are slow: they hold up no reminder, and what happened meanwhile counts."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bot.core import codec
 from bot.core.conversation import Conversation
 from bot.core.jobs import Job, JobKind, JobMade
+from bot.core.ports import WebResponse
 from bot.jobs.feeds import FeedNotes
+from bot.memory.modes import Mode
 from tests.e2e.scenarios.doings import DOINGS
 from tests.e2e.scenarios.loop import ScriptedLoop
 from tests.e2e.scenarios.parts import text_of
@@ -69,3 +73,87 @@ def test_reminders_come_while_feeds_hang(tmp_path: Path) -> None:
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
         assert runner.run(live(loop)) == [f"⏰ 提醒：R:{FEEDS + 1}", f"⏰ 提醒：R:{FEEDS + 2}"]
     assert 0 < web.asked < FEEDS
+
+
+class Slow:
+    """A web with one new entry in each feed, which comes when the gate is open."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.gate = asyncio.Event()
+
+    async def get(self, url: str, **_: Any) -> WebResponse:
+        self.asked += 1
+        await self.gate.wait()
+        news = f'{{"version": "https://jsonfeed.org/version/1.1", "items": [{{"id": "1", "title": "N:{url}."}}]}}'
+        return WebResponse(200, news.encode(), url)
+
+
+def play(
+    tmp_path: Path, count: int, meanwhile: Callable[[Stage], Awaitable[None]] | None = None, **settings: str
+) -> list[int]:
+    """How many messages came up to ten minutes after so many slow feeds were read, and four hours later."""
+    scenario = read_scenario(FOLDER / "1050-a-reminder.yaml", DOINGS)
+    scenario = replace(scenario, settings={**scenario.settings, **settings})
+    web = Slow()
+
+    async def live(loop: ScriptedLoop) -> list[int]:
+        stage = Stage(scenario, loop=loop, folder=tmp_path)
+        async with stage:
+            assert stage._service is not None
+            app, now = stage._service.app, stage.clock.now()
+            app.scheduler._web = web  # type: ignore[assignment]  # a stand-in
+            where = Conversation(stage.world.self_id, "group", GROUP)
+            jobs = [
+                Job(
+                    number=number,
+                    where=where,
+                    maker=20002,
+                    kind=JobKind.FEED,
+                    words="R",
+                    rule="every 30",
+                    made=now,
+                    due=now + 10,
+                    wake=now + 10,
+                    notes=codec.write(FeedNotes(f"https://a.test/{number}")),
+                )
+                for number in range(1, count + 1)
+            ]
+            assert await app.store.commit(*map(JobMade, jobs))
+            app.scheduler.look()
+            await loop.pass_time(15)
+            assert web.asked == count
+            if meanwhile is not None:
+                await meanwhile(stage)
+            web.gate.set()
+            await loop.pass_time(600)
+            first = len(stage.simulator.delivered)
+            await loop.pass_time(4 * 3600)
+            said = [text_of(message) for message in stage.simulator.delivered]
+            assert [sum(f"test/{number}." in text for text in said) for number in range(1, count + 1)] == [1] * count
+            return [first, len(said)]
+
+    loop = ScriptedLoop()
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        return runner.run(live(loop))
+
+
+def test_feeds_that_are_read_at_once_say_no_more_than_five_an_hour(tmp_path: Path) -> None:
+    assert play(tmp_path, 8) == [5, 8]
+
+
+def test_what_was_read_while_the_bot_was_silenced_is_said_later(tmp_path: Path) -> None:
+    async def silence(stage: Stage) -> None:
+        assert stage._service is not None
+        modes, where = stage._service.app.modes, Conversation(stage.world.self_id, "group", GROUP)
+        modes.put(where, Mode.SHADOW)
+        stage.loop.call_later(1800, modes.put, where, Mode.LIVE)
+
+    assert play(tmp_path, 1, silence) == [0, 1]
+
+
+def test_what_was_read_when_the_quiet_hours_began_is_said_after_them(tmp_path: Path) -> None:
+    async def pass_the_beginning(stage: Stage) -> None:
+        await stage.loop.pass_time(120)
+
+    assert play(tmp_path, 1, pass_the_beginning, BOT_QUIET="14:01-16:00") == [0, 1]

@@ -16,6 +16,7 @@ from adapters.storage.tables import (
     KEPT,
     audit,
     chosen,
+    jobs,
     memories,
     messages,
     pictures,
@@ -28,10 +29,16 @@ from adapters.storage.tables import (
     windows,
 )
 from bot.core import codec
-from bot.core.actions import MergedForward, SentSegment, as_received, plain_words
+from bot.core.actions import (
+    MergedForward,
+    SentSegment,
+    as_received,
+    plain_words,
+    send_prefix,
+)
 from bot.core.console_views import ROWS, Chat, ChatLine, ChatRow, ChatRows, Fact
 from bot.core.conversation import Conversation
-from bot.core.events import MessageReceived, Sender
+from bot.core.events import MessageReceived, Sender, relayed
 from bot.core.journal import (
     AttachmentNamed,
     Audited,
@@ -43,6 +50,8 @@ from bot.core.journal import (
 )
 from bot.core.query_results import PlaceSum
 from bot.core.segments import Forward
+from frostagent.engine.authority import lowest_authority
+from frostagent.types.traits import Audience
 
 MAX_CONVERSATIONS = 20_000
 
@@ -214,7 +223,9 @@ def _round_of(row: Row[Any]) -> Round:
 def find(
     connection: Connection, conversation: Conversation, message_id: str
 ) -> MessageReceived | None:
-    """The latest message of this id there; for the bot's own, which are not received, the send."""
+    """The latest message of this id there; for the bot's own, which are not received, the send. One
+    of no turn that is about a person may pass on words of others.
+    """
     if not message_id:
         return None
     here, name = str(conversation), plain(message_id)
@@ -232,7 +243,14 @@ def find(
     ).all()
     if received and (not sent or received[0].taken >= sent[0].changed):
         return next(readable(message_of, (row for row in received if not row.erased)), None)
-    return next(readable(own_message_of, sent), None)
+    own = next(readable(own_message_of, sent), None)
+    if own is None or sent[0].turn_id or not send_prefix(sent[0].send_id):
+        return own
+    of_jobs = select(jobs.c.authority).where(
+        jobs.c.conversation == here, jobs.c.claim == sent[0].send_id
+    )
+    authorities = [Audience(one) for one in connection.scalars(of_jobs)] or [Audience.EVERYONE]
+    return relayed(own, lowest_authority(authorities))
 
 
 def search(connection: Connection, query: LogQuery) -> tuple[MessageReceived, ...]:

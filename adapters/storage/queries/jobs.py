@@ -11,8 +11,9 @@ from sqlalchemy import Connection, Row, func, select, text
 from adapters.storage.queries.conversations import conversation_of
 from adapters.storage.queries.scanning import readable
 from adapters.storage.tables import LIVE_JOB, jobs, runs, sends, tool_calls, turns
+from bot.core.actions import JobWords, jobs_in
 from bot.core.conversation import Conversation
-from bot.core.jobs import Fate, Job, JobKind, JobState
+from bot.core.jobs import Fate, Job, JobKind, JobsSaid, JobState
 from bot.core.journal import SendState
 from frostagent.types.runs import Stop
 from frostagent.types.traits import Audience
@@ -49,13 +50,20 @@ def claimed(connection: Connection, account: int) -> tuple[Job, ...]:
 
 
 def listed(
-    connection: Connection, account: int, *, where: Conversation | None = None, maker: int = 0
+    connection: Connection,
+    account: int,
+    *,
+    where: Conversation | None = None,
+    maker: int = 0,
+    number: int = 0,
 ) -> tuple[Job, ...]:
     query = select(jobs).where(LIVE, jobs.c.account == account)
     if where is not None:
         query = query.where(jobs.c.conversation == str(where))
     if maker:
         query = query.where(jobs.c.maker == maker)
+    if number:
+        query = query.where(jobs.c.number == number)
     found = connection.execute(query.order_by(jobs.c.due, jobs.c.id).limit(LISTED))
     return tuple(readable(_job, found))
 
@@ -64,15 +72,22 @@ def latest_number(connection: Connection, account: int) -> int:
     return connection.scalar(select(func.max(jobs.c.number)).where(jobs.c.account == account)) or 0
 
 
-def said_as(connection: Connection, where: Conversation, message_id: str) -> Job | None:
-    said = select(sends.c.send_id).where(
-        sends.c.conversation == str(where), sends.c.message_id == message_id
-    )
-    send_id = connection.scalar(said.order_by(sends.c.id.desc()).limit(1))
-    if not send_id:
+def said_as(connection: Connection, where: Conversation, message_id: str) -> JobsSaid | None:
+    said = select(sends).where(sends.c.conversation == str(where), sends.c.message_id == message_id)
+    send = connection.execute(said.order_by(sends.c.id.desc()).limit(1)).one_or_none()
+    if send is None:
         return None
-    query = select(jobs).where(jobs.c.conversation == str(where), jobs.c.claim == send_id)
-    return next(readable(_job, connection.execute(query.limit(1))), None)
+    query = select(jobs).where(jobs.c.conversation == str(where)).order_by(jobs.c.due, jobs.c.id)
+    if send.turn_id:
+        words, query = JobWords.FIRED, query.where(jobs.c.claim == send.turn_id)
+    elif (named := jobs_in(send.send_id)) is not None:
+        words, numbers = named
+        # The number of a deleted job may have been given again since.
+        query = query.where(jobs.c.number.in_(numbers), jobs.c.made <= send.queued)
+    else:
+        return None
+    found = tuple(readable(_job, connection.execute(query)))
+    return JobsSaid(words, found) if found else None
 
 
 def fate(connection: Connection, job: Job) -> Fate:

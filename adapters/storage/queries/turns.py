@@ -58,7 +58,7 @@ from bot.core.console_views import (
 )
 from bot.core.conversation import Conversation
 from bot.core.drafts import draft_of
-from bot.core.events import OF_JOB, MessageReceived
+from bot.core.events import CAPPED, MessageReceived
 from bot.core.journal import RequestPurpose, SendState, Undelivered, Unfinished
 from bot.core.query_results import Publication, Story, StoryCall, UsageSum
 from frostagent.types.errors import ToolDenied, ToolUnavailable
@@ -348,7 +348,7 @@ def story(connection: Connection, where: Conversation, message_id: str = "") -> 
             until=verdict.until or 0.0,
         )
     if turn is not None:
-        if f'"sub_type":"{OF_JOB}' in turn.question:
+        if f'"sub_type":"{CAPPED}' in turn.question:
             told = Story(asker=turn.asker, wakes=True, reason="job")
         return _with_turn(connection, told, turn)
     is_open = message is not None and not (message.overheard or message.erased)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,8 +15,9 @@ from adapters.storage.database import Database
 from adapters.storage.queries.jobs import claimed, due, fate, latest_number, listed, next_wake, said_as
 from adapters.storage.retention import Retention
 from adapters.storage.tables import jobs
+from bot.core.actions import JobWords
 from bot.core.conversation import Conversation
-from bot.core.jobs import Fate, JobChanged, JobKind, JobsEnded, JobState
+from bot.core.jobs import Fate, JobChanged, JobKind, JobMade, JobsEnded, JobState
 from bot.core.journal import Entry, MessageErased, SendChanged, SendState
 from frostagent.types.messages import AssistantMessage
 from frostagent.types.runs import Stop
@@ -66,6 +68,12 @@ def test_only_what_is_due_of_these_accounts_is_looked_at_the_oldest_first(
     assert read(database, latest_number, 5) == 0
 
 
+def test_a_job_is_found_by_its_number_among_more_than_a_list_shows(batches: EntryBatches, database: Database) -> None:
+    batches.write(put(*(job(number, due=NOW + number) for number in range(1, 503)), job(502, where=ELSEWHERE)))
+    assert [one.number for one in read(database, partial(listed, number=502), BOT)] == [502]
+    assert read(database, partial(listed, number=503), BOT) == ()
+
+
 def test_the_claimed_are_those_that_do_not_know_what_became_of_it(batches: EntryBatches, database: Database) -> None:
     made = [job(number, state=state) for number, state in enumerate(JobState)]
     batches.write(put(*made, job(1, where=ELSEWHERE, state=JobState.FIRING)))
@@ -80,13 +88,34 @@ def test_what_has_ended_stays_so(batches: EntryBatches, database: Database) -> N
     assert read(database, latest_number, BOT) == 1
 
 
+def test_a_late_change_of_a_deleted_job_does_not_reach_the_next_of_its_number(
+    batches: EntryBatches, database: Database
+) -> None:
+    old, new = job(1).job, job(1, made=NOW + 1).job
+    assert old.key != new.key
+    batches.write(put(job(1)))
+    batches.run(lambda connection: connection.execute(jobs.delete()))
+    batches.write(put(JobMade(new), JobChanged(replace(old, state=JobState.FIRING, claim="s1", wake=NOW + 999))))
+    batches.write(put(JobChanged(replace(old, state=JobState.ENDED))))
+    batches.write(put(JobChanged(replace(new, maker=5, state=JobState.ENDED))))
+    assert read(database, due, [BOT], NOW + 60) == (new,)
+
+
 def test_who_leaves_a_group_has_no_jobs_there_and_the_bot_itself_has_none(
     batches: EntryBatches, database: Database
 ) -> None:
     batches.write(put(job(1), job(2, maker=5), job(3, where=Conversation(BOT, "group", 1))))
-    batches.write(put(JobsEnded(GROUP, 777)))
+    batches.write(put(JobsEnded(GROUP, 777, NOW + 1)))
     assert numbers(database) == [2, 3]
-    batches.write(put(JobsEnded(GROUP, 0)))
+    batches.write(put(JobsEnded(GROUP, 0, NOW + 1)))
+    assert numbers(database) == [3]
+
+
+def test_a_notice_of_leaving_ends_only_what_was_set_before(batches: EntryBatches, database: Database) -> None:
+    batches.write(put(job(1), job(2, made=NOW + 1), job(3, made=NOW + 2)))
+    batches.write(put(JobsEnded(GROUP, 777, NOW + 1)))
+    assert numbers(database) == [2, 3]
+    batches.write(put(JobsEnded(GROUP, 0, NOW + 2)))
     assert numbers(database) == [3]
 
 
@@ -150,11 +179,38 @@ def test_the_turn_of_a_firing_tells_what_became_of_it(
     assert read(database, fate, RUN) is became
 
 
-def test_a_message_is_known_as_the_latest_words_of_a_job(batches: EntryBatches, database: Database) -> None:
-    made = replace(job(1).job, claim="s1")
-    sent = SendChanged(send_id="s1", state=SendState.CONFIRMED, at=NOW, message_id="9")
-    batches.write(put(job(1), job(2), sending("s1", "", "喝水"), sent, JobChanged(made)))
-    assert read(database, said_as, GROUP, "9") == made
+@pytest.mark.parametrize(
+    ("send_id", "turn_id", "words", "numbers"),
+    [
+        ("user-777-J1.boot-7", "", JobWords.FIRED, [1]),
+        ("user-777-M2+1+4.boot-7", "", JobWords.MISSED, [2, 1]),  # the fourth is gone
+        ("user-777-D2.boot-7", "", JobWords.DEAD_FEED, [2]),
+        ("boot-7", "t1", JobWords.FIRED, [3]),
+        ("boot-7", "", None, []),
+        ("user-777-boot-7", "", None, []),
+        ("user-777-M4.boot-7", "", None, []),
+        ("user-777-J5.boot-7", "", None, []),  # made since then
+    ],
+)
+def test_a_message_tells_of_which_jobs_it_is(
+    batches: EntryBatches,
+    database: Database,
+    send_id: str,
+    turn_id: str,
+    words: JobWords | None,
+    numbers: list[int],
+) -> None:
+    task = job(3, kind=JobKind.RUN, claim="t1")
+    others = (
+        job(2, due=NOW),
+        job(5, made=NOW + 99),
+        job(1, where=ELSEWHERE),
+        job(2, where=Conversation(BOT, "group", 9)),
+    )
+    sent = SendChanged(send_id=send_id, state=SendState.CONFIRMED, at=NOW, message_id="9")
+    batches.write(put(OPENED, job(1), *others, task, sending(send_id, turn_id, "喝水"), sent))
+    found = read(database, said_as, GROUP, "9")
+    assert (found and found.words, [one.number for one in found.jobs] if found else []) == (words, numbers)
     assert read(database, said_as, GROUP, "8") is None
     assert read(database, said_as, ELSEWHERE, "9") is None
 

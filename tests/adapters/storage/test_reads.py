@@ -41,6 +41,7 @@ from bot.core.journal import (
 from bot.core.segments import File, Forward, Picture, Record, Video
 from frostagent.types.messages import Message
 from frostagent.types.speech import Attachment, Quote, Text
+from frostagent.types.traits import Audience
 from tests.adapters.storage.entries import (
     NOW,
     ROUND,
@@ -48,6 +49,7 @@ from tests.adapters.storage.entries import (
     asked,
     closing,
     heard,
+    job,
     messages,
     opening,
     put,
@@ -417,3 +419,34 @@ def test_after_a_reset_nothing_of_before_is_told_and_all_of_after_is(batches: En
     assert (remembered.rounds, remembered.overheard, remembered.summary) == ((), (), "")
     batches.write(put(heard("new"), after, closing(after)))
     assert [round_.turn_id for round_ in read(database, conversations.remember, GROUP).rounds] == ["t2"]
+
+
+@pytest.mark.parametrize(
+    ("send_id", "turn_id", "authorities", "cap"),
+    [
+        ("boot-1", "", (), ""),  # a line of the service
+        ("boot-1", "t", (), ""),  # an answer
+        ("user-777-boot-1", "", (), "everyone"),  # what a command told
+        ("user-777-boot-1", "", (Audience.OWNER,), "owner"),
+        ("user-777-boot-1", "", (Audience.OWNER, Audience.GROUP_ADMIN), "group_admin"),
+        ("turn-t-boot-1", "", (), "everyone"),
+    ],
+)
+def test_the_bots_own_message_has_the_authority_of_those_whose_words_it_passed_on(
+    batches: EntryBatches,
+    database: Database,
+    send_id: str,
+    turn_id: str,
+    authorities: tuple[Audience, ...],
+    cap: str,
+) -> None:
+    action = SendMessage(GROUP, (Text("看"),))
+    elsewhere = job(9, where=Conversation(BOT, "group", 9), claim=send_id)
+    made = [job(number, claim=send_id, authority=one) for number, one in enumerate(authorities, 1)]
+    turn = (opening("t", said("?")),) if turn_id else ()
+    sent = SendQueued(send_id=send_id, turn_id=turn_id, action=action, final=True, at=NOW)
+    confirmed = SendChanged(send_id=send_id, state=SendState.CONFIRMED, at=NOW, message_id="77")
+    batches.write(put(*turn, elsewhere, *made, sent, confirmed))
+    found = read(database, conversations.find, GROUP, "77")
+    assert found is not None
+    assert found.cap == cap

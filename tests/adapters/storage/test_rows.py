@@ -123,7 +123,7 @@ ENTRIES: list[tuple[Entry, list[Statement]]] = [
     (MemoriesUsed(("m1", "m2"), NOW, NOW), [Statement.USE_MEMORY, Statement.USE_MEMORY]),
     (job(1), [Statement.ADD_JOB]),
     (JobChanged(job(1).job), [Statement.CHANGE_JOB]),
-    (JobsEnded(GROUP, 5), [Statement.END_JOBS]),
+    (JobsEnded(GROUP, 5, 9), [Statement.END_JOBS]),
     (MemoriesForgotten(("m1",)), [Statement.FORGET_TERMS, Statement.FORGET_MEMORY]),
 ]
 

@@ -54,6 +54,15 @@ async def test_a_question_comes_with_what_it_quotes() -> None:
     assert question.forwarded == Forwarded()
 
 
+async def test_whose_words_the_bot_passed_on_in_a_message_that_is_not_remembered_nobody_knows() -> None:
+    question = await perception(RecordingTransport([OWN])).perceive(quoting("100"))
+    assert question.quoted is not None
+    assert (question.quoted.is_own, question.quoted.cap) == (True, "everyone")
+    history = History(store=RecordingStore())
+    history.know(OWN)
+    assert (await perception(RecordingTransport(), history).perceive(quoting("100"))).quoted == OWN
+
+
 SECRET = said((Text("secret"), Picture(url="https://a.example/secret.png")), user=5, message_id="500", at=False)
 
 

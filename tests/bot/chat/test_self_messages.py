@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from bot.chat.message_log import SelfMessages
 from bot.core.actions import SendMessage
 from bot.core.errors import ActionUnanswered
@@ -30,6 +32,16 @@ async def test_what_the_account_said_elsewhere_is_known_to_whoever_quotes_it() -
         known = house.history.known(GROUP, "88")
         assert known is not None
         assert known.is_own
+        assert known.cap == "everyone"  # whose words it is, nobody knows
+
+
+async def test_a_report_of_what_was_sent_does_not_change_whose_words_it_is() -> None:
+    async with hall() as house:
+        ours = replace(said("an answer", user=BOT), message_id="88")
+        house.history.know(ours)
+        event = MessageSent(self_id=BOT, time=0.0, conversation=GROUP, message_id="88", segments=ours.segments)
+        SelfMessages(house.history, house.outbox).record_sent(event)
+        assert house.history.known(GROUP, "88") == ours
 
 
 async def test_a_file_of_our_own_that_is_told_as_somebodys_is_neither_answered_nor_told() -> None:

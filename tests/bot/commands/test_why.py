@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from bot.commands.reasons import NOTHING
 from bot.commands.why import Explanations, why_command
-from bot.core.command import AWAY
+from bot.core.command import AWAY, Asked
 from bot.core.query_results import Publication, Story, StoryCall, UsageSum
 from bot.policy.permissions import NOT_ALL, NOT_THERE
 from bot.policy.wake import Silence
@@ -223,3 +223,32 @@ def test_another_place_tells_it_in_the_same_words_and_knows_what_decides() -> No
     )
     assert explain.setting("its sender asks too often", chinese=True) == "BOT_USER_RATE"
     assert (explain.setting("private", chinese=True), explain.setting("", chinese=False)) == both(NOTHING)
+
+
+async def test_in_both_languages_it_is_told_why_the_bot_chimed_in_and_why_not() -> None:
+    spoke = why_command(PaperBooks(("5", replace(ANSWERED, weak=True, reason="chime 8"))))
+    assert (await lines(spoke, quoted="5"))[:2] == [
+        "唤醒：看了大家的聊天，主动开口（8 分，满分 10）（不确定是在叫我）",
+        "由此决定：BOT_CHIME_IN, GROUPS_FILE",
+    ]
+    assert (await lines(spoke, quoted="5", chinese=False))[:2] == [
+        "woken: chimed in after reading along (8 of 10) (perhaps not meant for me)",
+        "decided by: BOT_CHIME_IN, GROUPS_FILE",
+    ]
+    silent = why_command(PaperBooks(("7", Story(asker=0, taken=NOW))), looked=lambda _, message_id: float(message_id))
+    assert (await lines(silent, quoted="7"))[-1] == "看过要不要主动开口：7 分（满分 10），没有开口（BOT_CHIME_IN）"
+    told = (await lines(silent, quoted="7", chinese=False))[-1]
+    assert told == "read along, 7 of 10 for chiming in: I did not (BOT_CHIME_IN)"
+
+
+async def test_of_a_job_its_own_words_come_first_and_the_turn_after_them_if_there_was_one() -> None:
+    async def of_job(asked: Asked) -> str:
+        return f"J{asked.quoted}" if asked.quoted else ""
+
+    of_task = why_command(PaperBooks(("5", replace(ANSWERED, reason="job"))), explain_job=of_job)
+    assert (await lines(of_task, quoted="5"))[:3] == ["J5", "唤醒：到了定好的时间", "由此决定：/reminders"]
+    said = why_command(PaperBooks(("7", Story(asker=0, taken=NOW))), explain_job=of_job)
+    assert await lines(said, quoted="7") == ["J7"]
+    away = why_command(PaperBooks(away=True), explain_job=of_job)
+    assert await lines(away, quoted="7") == ["J7"]
+    assert await lines(away) == [AWAY.zh]

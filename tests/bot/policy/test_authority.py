@@ -3,7 +3,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bot.core.conversation import Conversation
-from bot.core.events import MessageReceived, Role, Sender
+from bot.core.events import MessageReceived, Role, Sender, relayed
 from bot.core.segments import Card, File, Link, Markdown, Mention, Segment, Transfer
 from bot.policy.permissions import asker_of, authority_of, highest_authority
 from frostagent.engine.authority import is_sufficient, lower_authority, lowest_authority
@@ -165,3 +165,21 @@ def test_results_lower_the_authority_of_what_follows_and_tell_which_tools_brough
     assert lower_authority(asker, (), (told,)) == replace(asker, authority=EVERYONE)
     assert lower_authority(asker, (page,), ()) == replace(asker, read=("read_page",))
     assert lower_authority(asker, (page,), (page, told)) == replace(asker, authority=EVERYONE, read=("read_page",))
+
+
+@each_case(
+    ("own", "left"),
+    [
+        (said("an answer", user=BOT), OWNER),
+        (relayed(said("a reminder of an owner's", user=BOT), OWNER), OWNER),
+        (relayed(said("a reminder of an admin's", user=BOT), ADMIN), ADMIN),
+        (relayed(said("news", user=BOT)), EVERYONE),
+    ],
+)
+def test_what_the_bot_passed_on_has_the_authority_of_those_whose_words_it_is(
+    own: MessageReceived, left: Audience
+) -> None:
+    quoting = asker_of(by(999), owners=OWNERS, quoted=own)
+    assert (quoting.authority, quoting.overheard) == (left, OWNER)
+    beside = asker_of(by(999), owners=OWNERS, overheard=[own])
+    assert (beside.authority, beside.overheard, beside.voices) == (OWNER, left, ())

@@ -4,10 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.core.events import MessageReceived
+from bot.core.events import MessageReceived, relayed
 from bot.core.segments import Card, File, Link, Location, Mention
 from bot.prompt.compose import OverheardTalk, Question, user_message
 from bot.prompt.participants import NOBODY_KNOWS, speakers_in
+from bot.prompt.prompt_language import WORDINGS
+from bot.prompt.wording import Wording
 from frostagent.types.messages import AssistantMessage, Message, ToolMessage
 from frostagent.types.speech import Quote, Text
 from frostagent.types.traits import Audience
@@ -79,3 +81,26 @@ def test_nobody_gets_his_words_into_a_round_unseen(name: str, other: str, text: 
     replying = replace(overheard, segments=(Quote("1"), *overheard.segments))
     told_ = user_message(Question(asked), VIEW, OverheardTalk([replying], replies={"1": quoted}))
     assert speakers_in([told_], int) >= {5, 6, OWNER}
+
+
+@each_case("words", WORDINGS)
+def test_what_the_bot_passed_on_is_nobodys_word_to_later_questions(words: Wording) -> None:
+    view = replace(VIEW, words=words)
+    own = said("news", user=BOT)
+    assert own.is_own
+
+    def told(quoted: MessageReceived) -> frozenset[int]:
+        asked = user_message(Question(said("well?", user=OWNER), quoted=quoted), view)
+        reply = said((Quote(quoted.message_id), Text("hm")), user=OWNER, at=False)
+        overheard = OverheardTalk((reply,), replies={quoted.message_id: quoted})
+        both = [asked, user_message(Question(said("well?", user=OWNER)), view, overheard)]
+        first, second = (speakers_in([one], int) for one in both)
+        assert first == second
+        return first
+
+    assert told(own) == {OWNER}
+    assert told(relayed(own, Audience.OWNER)) == {OWNER}
+    assert told(relayed(own, Audience.GROUP_ADMIN)) == {NOBODY_KNOWS, OWNER}
+    assert told(relayed(own)) == {NOBODY_KNOWS, OWNER}
+    task = said(f"[{words.relayed}] [定时 J1，14:10] 打开", user=OWNER)
+    assert speakers_in([user_message(Question(task), view)], int) == {NOBODY_KNOWS, OWNER}

@@ -166,10 +166,13 @@ async def enter(stage: Stage, told: str | list[str] | Mapping[str, float]) -> No
         await stage.simulator.incidents.enter(stage.person(name), ago=ago)
 
 
-async def leave(stage: Stage, told: str | Mapping[str, str]) -> None:
-    """Somebody leaves the group; with `{name: kick}` they are removed."""
+async def leave(stage: Stage, told: str | Mapping[str, str | float]) -> None:
+    """Somebody leaves the group; with `{name: kick}` they are removed; with `{name: seconds}` the notice comes that
+    late, and they are back.
+    """
     for name, how in (told if isinstance(told, Mapping) else {told: ""}).items():
-        await stage.simulator.incidents.leave(stage.number(name), kicked=how == "kick")
+        ago = 0.0 if isinstance(how, str) else how
+        await stage.simulator.incidents.leave(stage.number(name), kicked=how == "kick", ago=ago)
 
 
 async def stand_still(stage: Stage, seconds: Any) -> None:
