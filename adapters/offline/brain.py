@@ -45,7 +45,7 @@ from adapters.offline.question import (
 from adapters.offline.reminders import Reminding, read_reminding
 
 DEMO_PICTURE = "demo.png"
-READ = 2  # pages read after a search
+READ = 3  # pages read after a search
 PASSAGE = 120  # characters of a page that are quoted
 TEXT = re.compile(r"\n *text:\n")
 RESULT = re.compile(r"^url: (\S+)$", re.MULTILINE)

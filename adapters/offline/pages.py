@@ -35,6 +35,16 @@ PAGES: Mapping[str, tuple[str, str, str]] = {
             "2016 年，二十四节气列入联合国教科文组织的非物质文化遗产名录。"
         ),
     ),
+    "https://kitchen.example/shuangjiang": (
+        "霜降吃什么：柿子、萝卜和牛肉",
+        "2026-10-20",
+        (
+            "霜降前后，各地讲究进补，有“补冬不如补霜降”的说法。\n"
+            "# 柿子\n霜打过的柿子最甜。空腹不要多吃，也不要和螃蟹一起吃。\n"
+            "# 萝卜\n山东人说：处暑高粱，白露谷，霜降到了拔萝卜。\n"
+            "# 牛肉\n广西玉林这天早餐吃牛河炒粉，午餐和晚餐吃牛肉炒萝卜。"
+        ),
+    ),
     "https://kitchen.example/osmanthus-cake": (
         "桂花糕怎么做不会塌",
         "2026-09-18",
@@ -54,6 +64,22 @@ PAGES: Mapping[str, tuple[str, str, str]] = {
             "second, while the cat breathes in and out.\n"
             "# Why\nKittens purr from their second day on, so that their mother finds them. Grown "
             "cats purr to ask for food or company, and to calm themselves."
+        ),
+    ),
+    "https://vet.example/purring": (
+        "What purring tells a vet",
+        "2026-03-02",
+        (
+            "A cat that purrs on the examination table is not always at ease.\n"
+            "# Signs\nCats that purr, hide and do not eat for a day should be seen by a vet."
+        ),
+    ),
+    "https://library.example/cats": (
+        "Cats, large and small",
+        "2025-11-20",
+        (
+            "Lions roar and cannot purr as house cats do; cheetahs purr and cannot roar.\n"
+            "# Why\nThe bone at the root of the tongue is stiff in cats that purr."
         ),
     ),
     "https://pets.example/hulu": (

@@ -127,7 +127,7 @@ class OfflineWeb:
         site = SITE.search(query)
         words = _words(SITE.sub("", query))
         scored = [
-            (len(words & _words(f"{page.title} {page.text}")), url, page)
+            (len(words & _words(page.title)) + len(words & _words(page.text)), url, page)
             for url, page in self._pages.items()
             if page.title and (site is None or (urlsplit(url).hostname or "").endswith(site[1]))
         ]

@@ -82,8 +82,13 @@ def _text(words: str) -> list[Json]:
 
 
 def render(message: SentMessage, people: Mapping[int, str], *, home: int) -> str:
-    """A message of the bot in print: `bot: ...`, further lines indented, other segments in
-    brackets.
+    """A message of the bot in print: `bot: ...`, further lines indented. See `message_text`."""
+    first, *further = message_text(message, people, home=home).split("\n")
+    return "\n".join([f"bot: {first}", *(f"  {line}" for line in further)])
+
+
+def message_text(message: SentMessage, people: Mapping[int, str], *, home: int) -> str:
+    """The words of a message, other segments in brackets.
 
     `people` maps numbers to names; a message outside the group `home` shows its destination.
     """
@@ -98,8 +103,7 @@ def render(message: SentMessage, people: Mapping[int, str], *, home: int) -> str
     for piece in pieces:
         apart = said and piece and not said[-1].isspace() and not piece[0].isspace()
         said += " " + piece if apart and (said[-1] == "]" or piece[0] == "[") else piece
-    first, *further = CONTROL.sub("", said.replace("\r\n", "\n")).strip().split("\n")
-    return "\n".join([f"bot: {first}", *(f"  {line}" for line in further)])
+    return CONTROL.sub("", said.replace("\r\n", "\n")).strip()
 
 
 def render_gesture(gesture: Gesture, people: Mapping[int, str]) -> str:

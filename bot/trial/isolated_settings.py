@@ -76,9 +76,9 @@ def trial_settings(settings: Settings, folder: str, tools: frozenset[str]) -> di
     }
 
 
-def demo_model_settings(url: str) -> dict[str, Any]:
-    """The settings of a trial with the demo model, which listens at `url`: no other model is named,
-    and no key is left.
+def demo_model_settings(url: str, *, search_url: str) -> dict[str, Any]:
+    """The settings of a trial with the demo model, which listens at `url`, and the demo's search:
+    no other model is named, and no key is left.
     """
     return {
         "llm_base_url": url,
@@ -97,8 +97,10 @@ def demo_model_settings(url: str) -> dict[str, Any]:
         "qweather_key": SecretStr(""),
         "qweather_jwt_private_key": SecretStr(""),
         "amap_key": SecretStr(""),
-        "search_url": "",
+        "search_url": search_url,
         "search_key": SecretStr(""),
+        "search_kind": "",
+        "search_price": 0.0,
         "media_dir": MEDIA_FOLDER,
     }
 

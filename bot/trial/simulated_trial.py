@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from adapters.simulator import shared_media
 from adapters.simulator.call import Gesture, SentMessage
 from adapters.simulator.commands import obey
-from adapters.simulator.console import REPLY, parse_mentions, render, render_gesture
+from adapters.simulator.console import REPLY, message_text, parse_mentions, render_gesture
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
 from bot.budget.limits import ALL
@@ -267,7 +267,7 @@ class SimulatedTrial:
         shown = [(one, picture_of(one)) for one in message.segments]
         pictures = tuple(self._album.add(data) for _, data in shown if data)
         bare = dataclasses.replace(message, segments=tuple(one for one, data in shown if not data))
-        said = render(bare, names, home=self._home).removeprefix(f"{BOT}: ").rstrip()
+        said = message_text(bare, names, home=self._home)
         said = REPLY.sub("", f"{said} ").strip()
         self._add(TrialLine(BOT, said, str(message.message_id), pictures))
 
@@ -276,7 +276,7 @@ class SimulatedTrial:
         stored = self._world.messages.find(message_id)
         names = {number: name for name, number in self._world.people(self._home).items()}
         spoken = SentMessage(message_id, stored.segments, group_id=self._home)
-        text = render(spoken, names, home=self._home).removeprefix(f"{BOT}: ")
+        text = message_text(spoken, names, home=self._home)
         who = names.get(stored.author, str(stored.author))
         self._add(TrialLine(who, text, str(message_id)))
         if self._simulator is not None:

@@ -19,6 +19,7 @@ from pydantic import SecretStr
 
 import tools as packaged_tools
 from adapters.offline.server import OfflineModel
+from adapters.offline.web import OfflineWeb
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
 from bot.budget.trial_account import TrialAccount
@@ -46,7 +47,9 @@ def select_harmless_tools(ours: Iterable[Tool]) -> Discovered:
     packaged = {tool.name: tool for tool in discover(PackagedTools(packaged_tools)).tools}
     own = {tool.name: tool for tool in ours if tool.side_effects.is_harmless}
     for tool in packaged.values():
-        if Subagents in tool.needs or (tool.name not in own and not tool.goes_beyond):
+        # As packaged, since the bot's settings may have made it unavailable there.
+        is_packaged = tool.name not in own or own[tool.name].function is tool.function
+        if Subagents in tool.needs or (is_packaged and not tool.goes_beyond):
             own[tool.name] = tool  # its description names the subagents later, if any
     return Discovered(tuple(own[name] for name in sorted(own)))
 
@@ -77,7 +80,9 @@ async def open_trial(
             changes |= own_model_settings(settings, account.ceiling)
         else:
             model = await stack.enter_async_context(OfflineModel())
-            changes |= demo_model_settings(model.base_url)
+            web = await stack.enter_async_context(OfflineWeb())
+            changes |= demo_model_settings(model.base_url, search_url=web.url)
+            changes["tools_mirrors"] = settings.tools_mirrors | web.mirrors
         simulator = await stack.enter_async_context(
             Simulator(world, token=token, on_sent=trial.note_sent, on_gesture=trial.note_gesture)
         )

@@ -310,12 +310,13 @@ def test_what_is_to_be_searched_is_searched(question: str, words: str) -> None:
     assert Talk(question, tools=WEB).call() == DemoCall("search_web", {"query": words})
 
 
-def test_the_first_two_pages_are_read_and_named() -> None:
+def test_the_first_three_pages_are_read_and_named() -> None:
     talk = Talk("搜一下霜降", tools=WEB).answer(FOUND)
-    assert [call.arguments["url"] for call in talk.think().calls] == ["https://a.example/1", "https://a.example/2"]
-    answer = talk.answer(PAGE, "error: gone [TOOL_EXECUTION_FAILED]").text()
+    urls = [call.arguments["url"] for call in talk.think().calls]
+    assert urls == ["https://a.example/1", "https://a.example/2", "https://a.example/3"]
+    answer = talk.answer(PAGE, "error: gone [TOOL_EXECUTION_FAILED]", PAGE).text()
     assert "霜降是二十四节气中的第十八个" in answer
-    assert answer.endswith("来源：https://a.example/1 https://a.example/2")
+    assert answer.endswith("来源：https://a.example/1 https://a.example/2 https://a.example/3")
 
 
 def test_without_a_reader_it_says_what_the_search_told() -> None:

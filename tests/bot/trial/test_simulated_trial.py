@@ -140,7 +140,7 @@ async def test_what_the_bot_says_is_shown_without_the_mark_of_an_answer_and_with
     trial.note_gesture(Gesture("poke", user_id=20001))
     line, poke = trial.lines
     assert (line.who, line.message_id, line.pictures) == ("bot", "5", (1, 2))
-    assert line.text == "two\n  lines"
+    assert line.text == "two\nlines"
     assert (poke.who, poke.text) == ("bot", "[pokes user1]")
     assert await trial.picture(1) == await trial.picture(1) == b"jpegone"
     with pytest.raises(MediaError):

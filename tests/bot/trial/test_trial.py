@@ -19,6 +19,7 @@ from pydantic import SecretStr
 
 from adapters.offline.server import OfflineModel
 from bot.app import open_service
+from bot.configured_tools import build_toolset, find_tools
 from bot.core.console_views import TurnQuery
 from bot.core.trial_group import TRIED, TrialLimits, TrialOptions
 from bot.trial.isolated_settings import demo_model_settings, own_model_settings, trial_settings
@@ -31,7 +32,7 @@ from frostagent.types.errors import MediaError
 from frostagent.types.tools import tool
 from tests.bot.budget.bank import Bank, bank
 from tests.bot.test_app import settings
-from tests.fakes import until
+from tests.fakes import ManualClock, until
 
 CEILING = TrialLimits("m", 0.25, 100_000, 40)
 
@@ -70,7 +71,7 @@ async def trial(
             given,
             TrialOptions(is_real=ceiling is not None, **wanted),
             open_service=open_service,
-            tools=select_harmless_tools(()),
+            tools=select_harmless_tools(build_toolset(given, find_tools(given).tools, clock=ManualClock()).list()),
             texts=texts or {},
             account=None if ceiling is None or pays is None else pays.account(ceiling),
             mask=Mask(["a-secret-key"]),
@@ -104,6 +105,19 @@ async def test_what_is_said_is_answered_and_nothing_of_it_is_left(tmp_path: Path
         assert not one.is_busy
         await until(lambda: one.feed.number == len(one.lines) + 2)  # what came of both is news
     assert not inside(tmp_path)
+
+
+async def test_the_demo_searches_a_web_of_its_own_and_names_its_sources() -> None:
+    pytest.importorskip("selectolax", reason="the extra web is not installed")
+    searching = {"search_key": SecretStr("k"), "search_kind": "tavily", "search_price": 9.0}
+    for given in ({}, searching):
+        async with trial(settings("http://127.0.0.1:9/v1", **given)) as one:
+            await one.say("user1", "@bot 搜一下霜降吃什么")
+            told = one.lines[-1].text
+            assert "霜降" in told
+            assert told.count("https://") == 3
+            assert "\n来源：\n" in told
+            assert (await one.taken()).cost == 0
 
 
 async def test_who_tries_the_bot_in_its_quiet_hours_is_answered() -> None:
@@ -351,11 +365,17 @@ def test_no_setting_of_the_bots_reaches_a_trial_that_would_let_it_out(tmp_path: 
         amap_key=SecretStr("k"),
     )
     aside = trial_settings(given, "/tmp/x", frozenset({"get_weather"}))
-    for changes in (aside, demo_model_settings("http://127.0.0.1:1/v1"), own_model_settings(given, CEILING)):
+    for changes in (
+        aside,
+        demo_model_settings("http://127.0.0.1:1/v1", search_url="http://127.0.0.1:2"),
+        own_model_settings(given, CEILING),
+    ):
         assert set(changes) <= set(Settings.model_fields)
     assert aside["tools_deny"] == ("get_weather",)
     given = given.model_copy(update={"qweather_jwt_private_key": SecretStr("k")})
-    changed = given.model_copy(update=aside | demo_model_settings("http://127.0.0.1:1/v1"))
+    changed = given.model_copy(
+        update=aside | demo_model_settings("http://127.0.0.1:1/v1", search_url="http://127.0.0.1:2")
+    )
     ours = {name for name, field in Settings.model_fields.items() if "url" in name or "key" in name or "token" in name}
     held = {
         name for name in Settings.model_fields if isinstance(value := getattr(changed, name), SecretStr) and str(value)
@@ -365,6 +385,7 @@ def test_no_setting_of_the_bots_reaches_a_trial_that_would_let_it_out(tmp_path: 
     # The line is put in by whoever opens it.
     assert left <= {
         "llm_base_url",
+        "search_url",
         "store_url",
         "onebot_access_token",
         "bot_history_tokens",

@@ -184,12 +184,24 @@ SHOTS: tuple[Shot, ...] = (
     ("approvals", "/approvals", (390, 844), "dark"),
     ("turn", "/turns?outcome=answered", (1280, 900), "dark"),
     ("try", "/try?new=1", (390, 844), "light"),
+    ("sources", "/try?new=1", (390, 760), "light"),
 )
-TALK = {
-    "en": (("user1", "send me a picture", True), ("user2", "is that thing alive?", False), ("user1", "be quiet", True)),
-    "zh": (("user1", "发张图", True), ("user2", "这机器人是活的吗", False), ("user1", "别说话", True)),
+TALKS = {
+    ("try", "en"): (
+        ("user1", "send me a picture", True),
+        ("user2", "is that thing alive?", False),
+        ("user1", "be quiet", True),
+    ),
+    ("try", "zh"): (("user1", "发张图", True), ("user2", "这机器人是活的吗", False), ("user1", "别说话", True)),
+    ("sources", "en"): (("user1", "search for why cats purr", True),),
+    ("sources", "zh"): (("user1", "搜一下霜降吃什么", True),),
 }
 """What is said in the simulated group: by whom, what, and whether to the bot."""
+SHOWN = {
+    "try": "document.images[0].naturalWidth > 0",
+    "sources": "document.querySelector('main').textContent.includes('https://')",
+}
+"""What is true once the answer is there."""
 COLOURS = 64  # of which a page has few, and a picture then a third of the bytes
 LANGUAGES = {"en": "en", "zh": "zh-CN"}
 
@@ -205,17 +217,17 @@ async def wait_true(page: Any, condition: str) -> None:
         await page.evaluate(look)
 
 
-async def talk(page: Any, language: str) -> None:
+async def talk(page: Any, name: str, language: str) -> None:
     """Open the simulated group, and say what is said there."""
     await page.locator("main button.main").click()
-    for who, line, is_called in TALK[language]:
+    for who, line, is_called in TALKS[name, language]:
         await page.locator("#as").select_option(who)
         await page.locator("#text").fill(line)
         await page.locator("[name=call]").set_checked(is_called)
         async with page.expect_navigation():
             await page.locator(".say button.main").click()
     await page.evaluate("scrollTo(0, 0)")
-    await wait_true(page, "document.images[0].naturalWidth > 0")
+    await wait_true(page, SHOWN[name])
 
 
 async def shoot(browser: Any, link: str, shots: Sequence[Shot], into: Path) -> None:
@@ -237,8 +249,8 @@ async def shoot(browser: Any, link: str, shots: Sequence[Shot], into: Path) -> N
             if name in {"turn", "turn-phone"}:
                 first = page.locator("main a[href*='/turns/']").last
                 await page.goto(address + str(await first.get_attribute("href")))
-            if name == "try":
-                await talk(page, short)
+            if (name, short) in TALKS:
+                await talk(page, name, short)
             with Image.open(io.BytesIO(await page.screenshot())) as picture:
                 small = picture.quantize(COLOURS, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
                 small.save(into / f"{name}{'' if short == 'en' else '.zh'}.png", optimize=True)
