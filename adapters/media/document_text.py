@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Final
 
+from frostagent.text.visible_text import visible_text
 from frostagent.types.errors import Lack, MediaError
 
 MAX_TEXT: Final = 200_000  # characters of a document that are kept
@@ -13,6 +13,7 @@ LONGEST_FIELD: Final = 200  # characters of a title or an author
 SEPARATOR: Final = 5  # characters that each paragraph counts more: so there are few very short ones
 BLANK_LINES: Final = re.compile(r"^(?:[^\S\n]*\n)+")
 DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+JOINER: Final = "\u200d"  # `visible_text` keeps it within an emoji only
 
 
 class Paragraphs:
@@ -43,7 +44,7 @@ def one_line(text: object, longest: int = LONGEST_FIELD) -> str:
     """A field of a document as one line of what can be seen; empty for what is no text."""
     if not isinstance(text, str):
         return ""
-    return " ".join("".join(_shown(text[: 10 * longest])).split())[:longest]
+    return " ".join(seen(text[: 10 * longest]).split())[:longest]
 
 
 def day_of(moment: object) -> str:
@@ -53,12 +54,13 @@ def day_of(moment: object) -> str:
 
 
 def seen(text: str) -> str:
-    """The text of a line without invisible marks."""
-    return "".join(_shown(text))
-
-
-def _shown(text: str) -> Iterable[str]:
-    return (char if char.isprintable() else " " for char in text)
+    """The text of a line without invisible characters, so that a soft hyphen parts no word. Tabs
+    and other characters that are not printable become blanks.
+    """
+    shown = visible_text(text)
+    if shown.isprintable():
+        return shown
+    return "".join(char if char.isprintable() or char == JOINER else " " for char in shown)
 
 
 def as_text(data: bytes, charset: str = "") -> str:
