@@ -163,6 +163,26 @@ async def test_a_workbook_gives_its_sheets_by_name_and_each_row_as_a_line(reader
     )  # fmt: skip
 
 
+async def test_times_have_their_seconds_and_durations_are_no_dates(reader: ReaderProcess) -> None:
+    styles = (
+        '<styleSheet><numFmts><numFmt numFmtId="164" formatCode="[h]:mm"/><numFmt numFmtId="165" formatCode="[mm]:ss"/>'
+        '<numFmt numFmtId="166" formatCode="[Red][$-804]m/d"/></numFmts><cellXfs><xf numFmtId="164"/>'
+        '<xf numFmtId="165"/><xf numFmtId="46"/><xf numFmtId="21"/><xf numFmtId="22"/><xf numFmtId="166"/></cellXfs>'
+        "</styleSheet>"
+    )
+    rows = (
+        '<row><c s="0"><v>1.5</v></c><c s="1"><v>0.003125</v></c><c s="2"><v>30.000011574074</v></c></row>'
+        '<row><c s="3"><v>0.52</v></c><c s="4"><v>46318.52</v></c><c s="5"><v>46318</v></c></row>'
+        '<row><c s="0"><v>-0.25</v></c><c s="0"><v>0</v></c><c s="2"><v>1e300</v></c><c s="0"><v>nan</v></c></row>'
+    )
+    assert await lines(reader, office.xlsx_of({"s": sheet_of(rows)}, {"xl/styles.xml": styles})) == (
+        "# s",
+        "36:00 | 0:04:30 | 720:00:01",
+        "12:28:48 | 2026-10-23 12:28:48 | 2026-10-23",
+        "-0.25 | 0:00 | 1e+300 | nan",
+    )
+
+
 async def test_dates_of_an_old_mac_begin_in_1904(reader: ReaderProcess) -> None:
     sheets = {"s": sheet_of('<row><c s="1"><v>1</v></c></row>')}
     data = office.xlsx_of(sheets, {"xl/styles.xml": FORMATS}, book='<workbookPr date1904="1"/>')
