@@ -4,7 +4,9 @@ and that hostile ones are killed, refused or cut, and the same reader reads the 
 
 from __future__ import annotations
 
+import io
 import sys
+import zipfile
 from collections.abc import AsyncIterator
 
 import pytest
@@ -12,7 +14,7 @@ import pytest
 from adapters.media import pdf_text
 from adapters.media.confined_protocol import read_refusal, write_refusal
 from adapters.media.document_text import MAX_TEXT
-from adapters.media.reader import read
+from adapters.media.reader import read, read_document
 from adapters.media.reader_process import ReaderProcess
 from bot.core.documents import Document, UnreadableDocument
 from frostagent.types.errors import Lack, MediaError
@@ -277,6 +279,26 @@ async def test_an_archive_is_listed_and_nothing_of_it_is_unpacked(reader: Reader
         kind="ZIP archive that was not unpacked, 3 files, 2.0 MB by its list",
         paragraphs=("src/main.py (2.9 KB)", "说明.txt (0 B)", "big.bin (2.0 MB)"),
     )
+
+
+@each_case(
+    ("size", "told"),
+    [
+        (1023, "1023 B"),
+        (1024, "1.0 KB"),
+        (2**20, "1.0 MB"),
+        (3 * 2**30 + 2**29, "3.5 GB"),
+        (2**41, "2.0 TB"),
+        (2**60, "1048576.0 TB"),
+    ],
+)
+def test_sizes_are_told_in_their_unit(size: int, told: str) -> None:
+    entry = zipfile.ZipInfo("电影.mkv")
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(entry, "")
+        entry.file_size = size
+    assert read_document(file.getvalue()).paragraphs == (f"电影.mkv ({told})",)
 
 
 @each_case("encoding", ["gb18030", "utf-8"])
