@@ -57,12 +57,13 @@ MAX_PAGE: Final = 4000  # characters of the page that the model reads
 MAX_SAID: Final = 300  # characters of the summary
 LINES: Final = 3
 MAX_TITLE: Final = 60
+MAX_LINK: Final = 400  # characters of a URL, which is said again below its summary
 READ_WITHIN: Final = 40.0  # seconds
 ASK_WITHIN: Final = 30.0
 MAX_TOLD: Final = 2000  # messages that `/why` can explain
 
 OPT_OUT: Final = re.compile(
-    r"(?:不用|不要|不必|不需要?|无需|无须|别|勿|免)(?:再|给我|帮我?|机器人|bot|自动|\s){0,3}(?:总结|概括|摘要|省流|解读)"
+    r"(?:不用|不要|不必|不需要?|无需|无须|(?<![特分个区级类性识])别|勿|(?<![避难不以])免)(?:再|给我|帮我?|机器人|bot|自动|\s){0,3}(?:总结|概括|摘要|省流|解读)"
     r"|\bno[ -]?(?:summary|summaries|tl;?dr|sum)\b"
     r"|\b(?:don'?t|do not|without|needn'?t)\s+(?:a\s+)?(?:summari[sz]e|sum\b|summary)",
     re.IGNORECASE,
@@ -92,6 +93,7 @@ class Outcome(StrEnum):
     SAID = "said"
     OFF = "off"
     OPTED_OUT = "opted_out"
+    UNLOADED = "unloaded"
     ROBOT = "robot"
     SILENT = "silent"
     WORDS = "words"
@@ -111,6 +113,11 @@ WHY: Final[Mapping[Outcome, Phrase]] = {
     Outcome.SAID: Phrase("概括过了（BOT_LINKS=auto）", "it was summed up (BOT_LINKS=auto)"),
     Outcome.OFF: Phrase("这个群关掉了，/链接 开 恢复", "off in this group, /links on ends that"),
     Outcome.OPTED_OUT: Phrase("发的人说了不用概括", "whoever posted it wanted no summary"),
+    Outcome.UNLOADED: Phrase(
+        "那时读不到记录，不知道这里关没关、今天概括了多少",
+        "the journal could not be read then, so whether it is off here and how many were made today"
+        " was unknown",
+    ),
     Outcome.ROBOT: Phrase(
         "不理会发的人（BOT_BLOCK、BOT_USERS、BOT_ROBOTS，或者是机器人）",
         "its sender is not answered (BOT_BLOCK, BOT_USERS, BOT_ROBOTS, or a bot)",
@@ -153,6 +160,7 @@ OF_SUMMARY = Phrase(
     " the cost is the group's. /links off turns that off here.",
 )
 NO_REASON = Phrase("没有说明", "no reason given")
+TOO_LONG = Phrase("网址太长，超过 {most} 个字符", "its URL has more than {most} characters")
 
 ONLY_GROUPS = Phrase("这是群里用的。", "That is for groups.")
 HOW = Phrase("/链接 关：这个群不用；/链接 开", "/links off: not in this group; /links on")
@@ -325,6 +333,9 @@ class LinkSummaries:
         why = self._against(message, url)
         if why is None and (other := self._pending.get(group)) is not None and not other.ended:
             why = Outcome.PAUSE
+        if why is None and len(url) > MAX_LINK:
+            self._tell(message, _Told(Outcome.UNREADABLE, TOO_LONG.fill(most=MAX_LINK)))
+            return
         if why is None:
             self._pending[group] = pending = _Pending(message, url)
             if self._errands.start(self._sum_up(pending), "summing up a link"):
@@ -414,6 +425,8 @@ class LinkSummaries:
     def _restraint(self, message: MessageReceived, said: str = "") -> Outcome | None:
         """Why nothing, or this, is said about the message there now."""
         where = message.conversation
+        if not self._settings.is_loaded(*LINK_SETTINGS):
+            return Outcome.UNLOADED
         if not self._switch.is_on(where):
             return Outcome.OFF
         if not self._listens_to(message):
