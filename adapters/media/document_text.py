@@ -10,15 +10,15 @@ from frostagent.types.errors import Lack, MediaError
 
 MAX_TEXT: Final = 200_000  # characters of a document that are kept
 LONGEST_FIELD: Final = 200  # characters of a title or an author
-SEPARATOR: Final = 5  # characters that each paragraph counts more: so there are few very short ones
+SEPARATOR: Final = 5  # characters added for each paragraph, which bounds the number of short ones
 BLANK_LINES: Final = re.compile(r"^(?:[^\S\n]*\n)+")
 DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 JOINER: Final = "\u200d"  # `visible_text` keeps it within an emoji only
 
 
 class Paragraphs:
-    """Collects the paragraphs of a document until there are `MAX_TEXT` characters. `is_full` then:
-    what follows is left out.
+    """Collects the paragraphs of a document until there are `MAX_TEXT` characters. Then
+    `is_full` is true, and the rest is left out.
     """
 
     def __init__(self) -> None:
@@ -27,8 +27,8 @@ class Paragraphs:
         self._room = MAX_TEXT
 
     def add(self, paragraph: str) -> None:
-        """Keep it, cut where the room ends; nothing if it is blank. The blanks before its first
-        word stay: it may be a program's text.
+        """Keep it, cut at the bound, unless it is blank. Leading blanks of its first line stay:
+        they may be the indentation of a program.
         """
         text = BLANK_LINES.sub("", paragraph.rstrip())
         if not text or self.is_full:
@@ -64,8 +64,8 @@ def seen(text: str) -> str:
 
 
 def as_text(data: bytes, charset: str = "") -> str:
-    """The text in these bytes: as their mark says, else the charset that is named, else UTF-8, else
-    GB 18030. What cannot be read becomes a question mark in a diamond. Raises MediaError for bytes
+    """The text in these bytes: by their byte order mark, else the named charset, else UTF-8, else
+    GB 18030. What cannot be decoded becomes U+FFFD. Raises MediaError for bytes
     that are no text.
     """
     for mark, encoding in MARKS:
