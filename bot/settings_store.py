@@ -107,6 +107,9 @@ class SettingsStore:
         """Call `changed` whenever values of the setting may have changed, here or elsewhere."""
         self._kept[setting.name].followers.append(changed)
 
+    def is_loaded(self, *settings: AnySetting) -> bool:
+        return all(self._kept[setting.name].is_read for setting in settings)
+
     async def load(self, *settings: AnySetting) -> bool:
         """Load these settings, or all if none are named. Returns False if the journal cannot be
         read now; call again then.

@@ -23,6 +23,7 @@ MOST_ENTRIES: Final = 50_000
 DIRECTORY_ENTRY: Final = b"PK\x01\x02"
 ENCRYPTED, UTF8 = 0x1, 0x800  # bits of an entry's flags
 LONGEST_NAME: Final = 300  # characters
+UNITS: Final = ("KB", "MB", "GB", "TB")
 # bzip2 and LZMA are unpacked without a bound by `zipfile`; no Office program writes them.
 METHODS: Final = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 
@@ -122,4 +123,5 @@ def _name(entry: zipfile.ZipInfo) -> str:
 def _size(size: int) -> str:
     if size < 1024:
         return f"{size} B"
-    return f"{size / 1024:.1f} KB" if size < 1024**2 else f"{size / 1024**2:.1f} MB"
+    power = min((size.bit_length() - 1) // 10, len(UNITS))
+    return f"{size / 1024**power:.1f} {UNITS[power - 1]}"

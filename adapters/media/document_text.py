@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Final
 
+from frostagent.text.visible_text import visible_text
 from frostagent.types.errors import Lack, MediaError
 
 MAX_TEXT: Final = 200_000  # characters of a document that are kept
 LONGEST_FIELD: Final = 200  # characters of a title or an author
-SEPARATOR: Final = 5  # characters that each paragraph counts more: so there are few very short ones
+SEPARATOR: Final = 5  # characters added for each paragraph, which bounds the number of short ones
 BLANK_LINES: Final = re.compile(r"^(?:[^\S\n]*\n)+")
 DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+JOINER: Final = "\u200d"  # `visible_text` keeps it within an emoji only
 
 
 class Paragraphs:
-    """Collects the paragraphs of a document until there are `MAX_TEXT` characters. `is_full` then:
-    what follows is left out.
+    """Collects the paragraphs of a document until there are `MAX_TEXT` characters. Then
+    `is_full` is true, and the rest is left out.
     """
 
     def __init__(self) -> None:
@@ -26,8 +27,8 @@ class Paragraphs:
         self._room = MAX_TEXT
 
     def add(self, paragraph: str) -> None:
-        """Keep it, cut where the room ends; nothing if it is blank. The blanks before its first
-        word stay: it may be a program's text.
+        """Keep it, cut at the bound, unless it is blank. Leading blanks of its first line stay:
+        they may be the indentation of a program.
         """
         text = BLANK_LINES.sub("", paragraph.rstrip())
         if not text or self.is_full:
@@ -43,7 +44,7 @@ def one_line(text: object, longest: int = LONGEST_FIELD) -> str:
     """A field of a document as one line of what can be seen; empty for what is no text."""
     if not isinstance(text, str):
         return ""
-    return " ".join("".join(_shown(text[: 10 * longest])).split())[:longest]
+    return " ".join(seen(text[: 10 * longest]).split())[:longest]
 
 
 def day_of(moment: object) -> str:
@@ -53,17 +54,18 @@ def day_of(moment: object) -> str:
 
 
 def seen(text: str) -> str:
-    """The text of a line without invisible marks."""
-    return "".join(_shown(text))
-
-
-def _shown(text: str) -> Iterable[str]:
-    return (char if char.isprintable() else " " for char in text)
+    """The text of a line without invisible characters, so that a soft hyphen parts no word. Tabs
+    and other characters that are not printable become blanks.
+    """
+    shown = visible_text(text)
+    if shown.isprintable():
+        return shown
+    return "".join(char if char.isprintable() or char == JOINER else " " for char in shown)
 
 
 def as_text(data: bytes, charset: str = "") -> str:
-    """The text in these bytes: as their mark says, else the charset that is named, else UTF-8, else
-    GB 18030. What cannot be read becomes a question mark in a diamond. Raises MediaError for bytes
+    """The text in these bytes: by their byte order mark, else the named charset, else UTF-8, else
+    GB 18030. What cannot be decoded becomes U+FFFD. Raises MediaError for bytes
     that are no text.
     """
     for mark, encoding in MARKS:

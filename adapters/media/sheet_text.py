@@ -22,14 +22,16 @@ MOST_SHARED: Final = 8_000_000  # characters of all shared strings
 REFERENCE: Final = re.compile(r"([A-Za-z]{1,3})\d{1,7}")
 EPOCH, EPOCH_1904 = datetime(1899, 12, 30), datetime(1904, 1, 1)  # noqa: DTZ001  # without a zone
 LAST_DAY: Final = 2_958_465  # 9999-12-31
-DATES: Final = frozenset({*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)})
+DATES: Final = frozenset({*range(14, 23), *range(27, 37), 45, 47, *range(50, 59)})
+DURATIONS: Final = frozenset({46})
 PERCENTS: Final = frozenset({9, 10})
 """Built-in formats of numbers (ECMA-376 part 1, 18.8.30; 27 to 58 in Chinese, Japanese, Korean)."""
 LITERAL: Final = re.compile(r"\"[^\"]*\"|\\.|\[[^\]]*\]|_.|\*.")
 """Parts of a format that are no placeholders."""
+IS_DURATION: Final = re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
 IS_DATE: Final = re.compile(r"[ymdhs]", re.IGNORECASE)
 
-Look: TypeAlias = Literal["", "date", "percent"]
+Look: TypeAlias = Literal["", "date", "duration", "percent"]
 
 
 class _Workbook(Visitor):
@@ -75,8 +77,11 @@ class _Styles(Visitor):
     def look(self, style: str) -> Look:
         number = int(style) if style.isdecimal() and len(style) < 6 else 0
         format_id = self._formats[number] if number < len(self._formats) else ""
-        code = LITERAL.sub("", self._codes.get(format_id, ""))
+        written = self._codes.get(format_id, "")
+        code = LITERAL.sub("", written)
         known = int(format_id) if format_id.isdecimal() and len(format_id) < 6 else 0
+        if known in DURATIONS or IS_DURATION.search(written):
+            return "duration"
         if known in DATES or IS_DATE.search(code):
             return "date"
         return "percent" if known in PERCENTS or "%" in code else ""
@@ -213,13 +218,16 @@ def _column(reference: str, otherwise: int) -> int:
 
 
 def _number(value: str, look: Look, epoch: datetime) -> str:
-    """A number with the 15 digits that Excel shows, a date, or a percentage."""
+    """A number with the 15 digits that Excel shows, a date, a duration, or a percentage."""
     try:
         number = float(value)
     except ValueError:
         return one_line(value, LONGEST_CELL)
     if look == "date" and 0 <= number <= LAST_DAY:
         return _date(number, epoch)
+    if look == "duration" and 0 <= number <= LAST_DAY:
+        minutes, seconds = divmod(round(number * 86400), 60)
+        return f"{minutes // 60}:{minutes % 60:02}" + (f":{seconds:02}" if seconds else "")
     return f"{number * 100:.10g}%" if look == "percent" else f"{number:.15g}"
 
 
@@ -228,9 +236,10 @@ def _date(number: float, epoch: datetime) -> str:
         moment = epoch + timedelta(seconds=round(number * 86400))
     except OverflowError:
         return f"{number:.15g}"
+    time = f"{moment:%H:%M:%S}".removesuffix(":00")
     if number < 1:
-        return f"{moment:%H:%M}"
-    return f"{moment:%Y-%m-%d}" if number.is_integer() else f"{moment:%Y-%m-%d %H:%M}"
+        return time
+    return f"{moment:%Y-%m-%d}" if number.is_integer() else f"{moment:%Y-%m-%d} {time}"
 
 
 def read_sheets(archive: Archive, main: str) -> Document:

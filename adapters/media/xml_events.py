@@ -1,5 +1,5 @@
-"""XML of strangers, element by element and within bounds: no tree, no entities, nothing from
-elsewhere. Used only in the reader's process.
+"""Reads untrusted XML element by element, within bounds: no tree, no entities, no other files. Used
+only in the reader's process.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Attributes: TypeAlias = dict[str, str]
 
 
 class Visitor:
-    """What is done at each element. Elements are named without their namespace: the transitional
-    and the strict form of a format differ in nothing else. `skipped` are not visited, nor what is
-    in them. A method may raise Enough.
+    """Called for each element. Elements are named without their namespace: the transitional
+    and the strict form of a format differ in nothing else. Elements in `skipped` are not visited,
+    nor is their content. A method may raise Enough to stop.
     """
 
     skipped: ClassVar[frozenset[str]] = frozenset()

@@ -16,11 +16,15 @@ INSIDE: Final = (
     r"[^\s<>\"'`「」『』《》【】（），。；：！？、|*\\^{}\[\]"  # a url, as far as it may reach
 )
 DOTS: Final = ".．｡"  # what browsers take for the dot of a host; `。` ends a sentence here
+# Bounds keep it linear in a text of `www.中` a thousand times; a host has 253 characters at most.
+LONGEST_HOST: Final = 300
+MOST_LONGER: Final = 600
 URL: Final = re.compile(
-    rf"{BEGINS}(?:[!#-&(-;=?-Z_a-z~]+|(?={INSIDE}/?#]*[{DOTS}]))", re.IGNORECASE
+    rf"{BEGINS}(?:[!#-&(-;=?-Z_a-z~]+|(?={INSIDE}/?#]{{0,{LONGEST_HOST}}}[{DOTS}]))", re.IGNORECASE
 )
-LONGER: Final = re.compile(rf"{INSIDE}]+")
-AUTHORITY: Final = re.compile(rf"{BEGINS}(?P<host>{INSIDE}/?#]*)", re.IGNORECASE)
+LONGER: Final = re.compile(rf"{INSIDE}]{{1,{MOST_LONGER}}}")
+AUTHORITY: Final = re.compile(rf"{BEGINS}(?P<host>{INSIDE}/?#]{{0,{LONGEST_HOST}}})", re.IGNORECASE)
+BRACKET: Final = re.compile(r"[()]")
 GOES_ON: Final = re.compile(rf"[^\x00-\x7f].*[{DOTS}@]|[{DOTS[1:]}]")
 AFTER: Final = ".,;:!?'*_~"
 ESCAPE: Final = re.compile(r"%[0-9a-f]{2}", re.IGNORECASE)
@@ -28,8 +32,8 @@ ESCAPE: Final = re.compile(r"%[0-9a-f]{2}", re.IGNORECASE)
 
 def urls_in(text: str) -> Iterator[str]:
     """Each URL in a text, as far as it may reach."""
-    for found in URL.finditer(text):
-        yield from spellings(text, found)
+    for reach in _reaches(text):
+        yield from reach
 
 
 def links_in(segments: Iterable[Segment]) -> Iterator[str]:
@@ -39,11 +43,22 @@ def links_in(segments: Iterable[Segment]) -> Iterator[str]:
     for segment in segments:
         match segment:
             case Text(text=text) | Markdown(content=text) | Card(url=text) | Link(url=text):
-                for found in URL.finditer(text):
-                    near, *whole = spellings(text, found)
+                for near, *whole in _reaches(text):
                     yield whole[0] if whole and near.endswith(("/", "=")) else near
             case _:
                 pass
+
+
+def _reaches(text: str) -> Iterator[tuple[str, ...]]:
+    """The spellings of each URL in a text; one inside a host is none of its own."""
+    done = 0
+    for found in URL.finditer(text):
+        if found.start() < done:
+            continue
+        reach = spellings(text, found)
+        if len(reach) == 1:
+            done = found.start() + len(reach[0])
+        yield reach
 
 
 def spellings(text: str, found: re.Match[str]) -> tuple[str, ...]:
@@ -52,8 +67,8 @@ def spellings(text: str, found: re.Match[str]) -> tuple[str, ...]:
     altogether.
     """
     near = trim_url(found[0])
-    longer = LONGER.match(text, found.start())
-    whole = trim_url(longer[0]) if longer else near
+    longer = LONGER.match(text, found.end())
+    whole = trim_url(found[0] + longer[0]) if longer else near
     authority = AUTHORITY.match(text, found.start())
     if authority and GOES_ON.search(authority["host"]):
         return (whole,)
@@ -65,10 +80,10 @@ def trim_url(url: str) -> str:
     only if the URL contains the opening one.
     """
     depth = 0
-    for place, char in enumerate(url):
-        depth += {"(": 1, ")": -1}.get(char, 0)
+    for bracket in BRACKET.finditer(url):
+        depth += 1 if bracket[0] == "(" else -1
         if depth < 0:
-            url = url[:place]
+            url = url[: bracket.start()]
             break
     return url.rstrip(AFTER)
 

@@ -21,6 +21,7 @@ from bot.links import (
     LINK_SETTINGS,
     LINKED,
     LINKS,
+    MAX_LINK,
     MAX_PAGE,
     MOST_A_DAY,
     OPT_OUT,
@@ -38,6 +39,7 @@ from bot.settings_store import SettingsStore
 from frostagent.types.errors import ToolFailed
 from frostagent.types.messages import Completion, ModelRequest
 from frostagent.types.speech import Quote, Text
+from tests.bot.commands.typed import asked
 from tests.bot.hall import Hall, hall
 from tests.cases import each_case
 from tests.fakes import GROUP, RecordingStore, Step, said, words
@@ -49,6 +51,8 @@ from tests.fakes import GROUP, RecordingStore, Step, said, words
         ("不用总结", True), ("别概括哈", True), ("不要自动总结", True), ("别给我省流", True), ("无需机器人总结", True),
         ("no summary", True), ("No TLDR pls", True), ("please don't summarize this", True), ("without a summary", True),
         ("总结得不错", False), ("别人总结的", False), ("求总结", False), ("不用谢，总结在这", False),
+        ("特别总结了一下", False), ("分别概括", False), ("避免总结出错", False), ("别总结", True), ("求别概括", True),
+        ("千万别省流", True),
         ("a good summary", False), ("no problem", False), ("他写了总结，别急", False), ("Casino summary", False),
     ],
 )  # fmt: skip
@@ -119,9 +123,9 @@ OTHER = replace(GROUP, session_id=GROUP.session_id + 1)
 class Links:
     """Summaries in a house with a real outbox; pages come from a table, and time passes as soon as a task waits."""
 
-    def __init__(self, house: Hall, *, a_day: int = 100) -> None:
+    def __init__(self, house: Hall, *, store: RecordingStore | None = None, a_day: int = 100) -> None:
         self.house, self.clock = house, house.clock
-        self.store = RecordingStore()
+        self.store = store or RecordingStore()
         self.settings = SettingsStore(LINK_SETTINGS, store=self.store, choices=self.store, clock=self.clock)
         self.switch = LinkSwitch(self.settings)
         self.read: list[str] = []
@@ -172,7 +176,30 @@ class Links:
 @asynccontextmanager
 async def links(*answers: Step, a_day: int = 100) -> AsyncIterator[Links]:
     async with hall(*answers) as house, house.errands.open():
-        yield Links(house, a_day=a_day)
+        there = Links(house, a_day=a_day)
+        await there.settings.load()
+        yield there
+
+
+async def test_nothing_is_summed_up_before_the_journal_says_where_it_is_off_and_what_was_made() -> None:
+    async with links(words("一"), a_day=2) as there:
+        there.post("x")
+        assert await there.settle() == ["said"]
+        there.settings.put(LINKS, OTHER, "off")
+        again = Links(there.house, store=there.store, a_day=2)  # after a restart
+        there.store.trouble = True
+        assert not await again.settings.load()
+        message = again.post("y", where=OTHER)
+        why = again.summaries.explain(asked(where=OTHER, quoted=message.message_id))
+        assert why.startswith("链接没有概括：那时读不到记录")
+        again.post("x")
+        assert await again.settle() == ["unloaded", "unloaded"]
+        there.store.trouble = False
+        assert await again.settings.load()
+        again.post("y", where=OTHER)
+        again.post("x")
+        assert await again.settle() == ["off", "repeated"]
+        assert again.read == []
 
 
 async def test_two_accounts_in_one_group_sum_a_link_up_once() -> None:
@@ -323,6 +350,18 @@ async def test_only_what_nobody_addressed_to_the_bot_begins_one() -> None:
         assert there.read == []
 
 
+async def test_a_url_that_would_flood_the_group_is_not_said_again() -> None:
+    async with links(words("一")) as there:
+        longest = MAX_LINK - len("https://a.example/")
+        message = there.post("x" * (longest + 1))
+        assert await there.settle() == ["unreadable"]
+        assert there.read == []
+        why = there.summaries.explain(asked(where=GROUP, quoted=message.message_id))
+        assert why == "链接没有概括：网页读不了：网址太长，超过 400 个字符。"
+        there.post("x" * longest)
+        assert await there.settle() == ["said"]
+
+
 async def test_a_sender_who_turns_out_to_be_a_robot_is_not_summed_up() -> None:
     async with links() as there:
         there.post("x")
@@ -336,6 +375,17 @@ async def test_a_redirect_out_of_the_sites_is_not_read_to_the_model() -> None:
         there.lands = "https://a.example.evil.example/"
         there.post("x")
         assert await there.settle() == ["elsewhere"]
+
+
+async def test_why_tells_nothing_of_another_chat() -> None:
+    async with links(words("一")) as there:
+        message = there.post("x")
+        assert await there.settle() == ["said"]
+        summary = "9001"  # the first that the transport gives
+        for quoted in (message.message_id, summary):
+            assert there.summaries.explain(asked(where=GROUP, quoted=quoted))
+            assert there.summaries.explain(asked(where=OTHER, quoted=quoted)) == ""
+            assert there.summaries.explain(asked(where=SECOND, quoted=quoted)) == ""
 
 
 async def test_the_summary_quotes_the_message_and_goes_with_its_poster() -> None:

@@ -257,6 +257,15 @@ def inside(xml: str, words: str) -> str:
     return xml[:end] + words + xml[end:]
 
 
+def encoded(kind: str, name: str, change: Callable[[str], str] = str, *, codec: str = "") -> bytes:
+    """A document after a change of its XML, which names this encoding and is in it or in another."""
+    entries = unpacked(HONEST[kind])
+    xml = entries[MAIN[kind]]
+    assert isinstance(xml, bytes)
+    written = change(xml.decode()).replace("'UTF-8'", f"'{name}'")
+    return packed(entries | {MAIN[kind]: written.encode(codec or name)})
+
+
 def lying(data: bytes, size: int) -> bytes:
     """An archive whose list gives each entry this size."""
     out, place = bytearray(data), 0
@@ -304,6 +313,11 @@ COMMON: Mapping[str, Callable[[str], bytes]] = {
     "entities that are elsewhere": lambda kind: changed(
         kind, lambda xml: inside(before_root(xml, "<!DOCTYPE x SYSTEM 'file:///etc/passwd' [%y;]>"), "&z;")
     ),
+    "entities in UTF-16": lambda kind: encoded(
+        kind, "UTF-16", lambda xml: inside(before_root(xml, LAUGHS + "]>"), "&i;")
+    ),
+    "in UTF-7": lambda kind: encoded(kind, "UTF-7"),
+    "in an encoding that is none": lambda kind: encoded(kind, "rot13", codec="utf-8"),
     "elements nested 300,000 deep": lambda kind: changed(kind, lambda xml: inside(xml, "<a>" * 300_000)),
     "three million elements": lambda kind: changed(kind, lambda xml: inside(xml, "<a/>" * 3_000_000)),
     "an attribute of 20 MB": lambda kind: changed(kind, lambda xml: inside(xml, f"<a b='{'x' * (20 * 2**20)}'/>")),

@@ -4,7 +4,9 @@ and that hostile ones are killed, refused or cut, and the same reader reads the 
 
 from __future__ import annotations
 
+import io
 import sys
+import zipfile
 from collections.abc import AsyncIterator
 
 import pytest
@@ -12,7 +14,7 @@ import pytest
 from adapters.media import pdf_text
 from adapters.media.confined_protocol import read_refusal, write_refusal
 from adapters.media.document_text import MAX_TEXT
-from adapters.media.reader import read
+from adapters.media.reader import read, read_document
 from adapters.media.reader_process import ReaderProcess
 from bot.core.documents import Document, UnreadableDocument
 from frostagent.types.errors import Lack, MediaError
@@ -109,6 +111,23 @@ async def test_what_people_see_in_a_word_document_is_read(properties: str, reade
     assert await lines(reader, office.docx_of(f"<w:p>{run('看得见', properties)}</w:p>")) == ("看得见",)
 
 
+@each_case(
+    ("written", "read"),
+    [
+        ("ex\u00adam\u00adple", "example"),
+        ("密\u200b码\ufeff", "密码"),
+        ("cod.exe\u202egpj", "cod.exegpj"),
+        ("a" + "".join(map(chr, range(0xE0120, 0xE0140))) + "b\ufe01", "ab"),
+        ("👨\u200d👩 a\u200db", "👨\u200d👩 ab"),
+        ("a\u00a0b\u3000c\u2028d", "a b c d"),
+    ],
+)
+async def test_marks_that_nobody_sees_part_no_word_and_carry_none(
+    written: str, read: str, reader: ReaderProcess
+) -> None:
+    assert await lines(reader, office.docx_of(paragraph(written))) == (read,)
+
+
 async def test_a_text_box_in_a_paragraph_is_read_beside_it(reader: ReaderProcess) -> None:
     box = f"<w:r><w:pict><w:txbxContent>{paragraph('框里')}</w:txbxContent></w:pict></w:r>"
     assert await lines(reader, office.docx_of(f"<w:p>{run('前')}{box}{run('后')}</w:p>")) == ("框里", "前后")
@@ -144,6 +163,26 @@ async def test_a_workbook_gives_its_sheets_by_name_and_each_row_as_a_line(reader
         "# 台账", "日期 | 数量 | 比例", "2026-10-23 | 1.1 | 12.5%", "2026-10-23 12:00 |  | 5", "TRUE | #N/A | 甲乙",
         "12:00 | =SUM(A1) | -3", "# 空",
     )  # fmt: skip
+
+
+async def test_times_have_their_seconds_and_durations_are_no_dates(reader: ReaderProcess) -> None:
+    styles = (
+        '<styleSheet><numFmts><numFmt numFmtId="164" formatCode="[h]:mm"/><numFmt numFmtId="165" formatCode="[mm]:ss"/>'
+        '<numFmt numFmtId="166" formatCode="[Red][$-804]m/d"/></numFmts><cellXfs><xf numFmtId="164"/>'
+        '<xf numFmtId="165"/><xf numFmtId="46"/><xf numFmtId="21"/><xf numFmtId="22"/><xf numFmtId="166"/></cellXfs>'
+        "</styleSheet>"
+    )
+    rows = (
+        '<row><c s="0"><v>1.5</v></c><c s="1"><v>0.003125</v></c><c s="2"><v>30.000011574074</v></c></row>'
+        '<row><c s="3"><v>0.52</v></c><c s="4"><v>46318.52</v></c><c s="5"><v>46318</v></c></row>'
+        '<row><c s="0"><v>-0.25</v></c><c s="0"><v>0</v></c><c s="2"><v>1e300</v></c><c s="0"><v>nan</v></c></row>'
+    )
+    assert await lines(reader, office.xlsx_of({"s": sheet_of(rows)}, {"xl/styles.xml": styles})) == (
+        "# s",
+        "36:00 | 0:04:30 | 720:00:01",
+        "12:28:48 | 2026-10-23 12:28:48 | 2026-10-23",
+        "-0.25 | 0:00 | 1e+300 | nan",
+    )
 
 
 async def test_dates_of_an_old_mac_begin_in_1904(reader: ReaderProcess) -> None:
@@ -242,6 +281,26 @@ async def test_an_archive_is_listed_and_nothing_of_it_is_unpacked(reader: Reader
     )
 
 
+@each_case(
+    ("size", "told"),
+    [
+        (1023, "1023 B"),
+        (1024, "1.0 KB"),
+        (2**20, "1.0 MB"),
+        (3 * 2**30 + 2**29, "3.5 GB"),
+        (2**41, "2.0 TB"),
+        (2**60, "1048576.0 TB"),
+    ],
+)
+def test_sizes_are_told_in_their_unit(size: int, told: str) -> None:
+    entry = zipfile.ZipInfo("电影.mkv")
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(entry, "")
+        entry.file_size = size
+    assert read_document(file.getvalue()).paragraphs == (f"电影.mkv ({told})",)
+
+
 @each_case("encoding", ["gb18030", "utf-8"])
 async def test_names_are_read_in_the_letters_they_were_written_in(encoding: str, reader: ReaderProcess) -> None:
     written = "期末作业.doc".encode(encoding)
@@ -254,7 +313,7 @@ async def test_names_are_read_in_the_letters_they_were_written_in(encoding: str,
     [
         (
             "names with marks that nobody sees",
-            ("a gpj.exe (0 B)", "a url: https://evil.example/x (0 B)", "(no name) (0 B)", "[2J (0 B)"),
+            ("agpj.exe (0 B)", "a url: https://evil.example/x (0 B)", "(no name) (0 B)", "(no name) (0 B)"),
         ),
         ("links", ("passwd (11 B, link)",)),
         ("encrypted entries", ("霜降.txt (12 B, encrypted)",)),

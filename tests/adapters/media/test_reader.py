@@ -171,7 +171,7 @@ async def test_of_a_long_pdf_the_beginning_is_read_and_it_says_so(reader: Reader
 
 async def test_plain_text_is_read_by_paragraphs_without_unseen_marks(reader: ReaderProcess) -> None:
     read = await reader.read("第一段\u200b\n续行\n\n第二段".encode(), told="text/plain")
-    assert read == Document(kind="text", paragraphs=("第一段 \n续行", "第二段"))
+    assert read == Document(kind="text", paragraphs=("第一段\n续行", "第二段"))
 
 
 @each_case(

@@ -128,3 +128,21 @@ def test_a_host_is_plain_and_the_one_that_is_fetched(url: str, host: str) -> Non
 )  # fmt: skip
 def test_a_site_is_its_host_and_what_is_below(host: str, is_on: bool) -> None:
     assert is_on_sites(host, ("a.example", "b.example")) is is_on
+
+
+@each_case("piece", ["www.中", "www.a中", "https://a.b/中", "https://a.b/中()", "https://a.b=中.", "www.中)"])
+def test_the_urls_of_a_text_made_to_slow_it_down_are_short_together(piece: str) -> None:
+    text = piece * 2_000
+    assert sum(map(len, urls_in(text))) < 100 * len(text)
+    assert sum(map(len, links_in((Text(text),)))) < 100 * len(text)
+
+
+def test_a_long_url_and_what_follows_it_are_whole() -> None:
+    near = "https://a.example/" + "x" * 3_000
+    assert list(urls_in(f"{near}看看")) == [near, f"{near}看看"]
+    assert list(urls_in(f"https://a.example{'中' * 200}.evil.example/x")) == [
+        f"https://a.example{'中' * 200}.evil.example/x"
+    ]
+    assert list(urls_in("https://a.example。evil.example/x www.b.example")) == [
+        "https://a.example", "www.b.example"
+    ]  # fmt: skip
