@@ -1,4 +1,4 @@
-"""PDF -> title, author, date and the text of its pages. Runs in the reader's process alone."""
+"""PDF -> title, author, date and the text of its pages. Runs only in the reader's process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def read_pdf(data: bytes) -> Document:
     """What a PDF says, of a long one the beginning. Raises MediaError: it is encrypted, or has no
     text.
     """
-    logging.disable()  # it logs every damage it finds, into a log that is not read
+    # It logs all damage that it finds, and nobody reads the log of this process.
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     pypdf: Any = import_module("pypdf")
     reader = pypdf.PdfReader(io.BytesIO(data), strict=False)
     if reader.is_encrypted and not reader.decrypt(""):
