@@ -236,7 +236,8 @@ class Scheduler:
         next_wake = await self._jobs.next_wake(accounts)
         if next_wake is None:
             return now + RETRY
-        return max(next_wake, now + BUSY) if busy or self._slow else next_wake
+        is_overdue = not found and next_wake <= now  # a row that cannot be read
+        return max(next_wake, now + BUSY) if busy or self._slow or is_overdue else next_wake
 
     async def _look_at_claims(self, accounts: Collection[int]) -> None:
         """Schedule the look-up of an earlier process's claims for when a history may show their

@@ -68,6 +68,21 @@ def test_only_what_is_due_of_these_accounts_is_looked_at_the_oldest_first(
     assert read(database, latest_number, 5) == 0
 
 
+@pytest.mark.parametrize(
+    ("column", "value"), [("kind", "dance"), ("state", "asleep"), ("authority", "nobody"), ("conversation", "here")]
+)
+def test_a_job_of_a_later_version_hides_no_other_one(
+    batches: EntryBatches, database: Database, column: str, value: str
+) -> None:
+    batches.write(put(job(1, wake=NOW + 1), job(2, wake=NOW + 2, state=JobState.FIRING)))
+    batches.run(lambda connection: connection.execute(jobs.update().where(jobs.c.number == 1).values({column: value})))
+    assert numbers(database) == [2]
+    assert [one.number for one in read(database, listed, BOT)] == [2]
+    assert [one.number for one in read(database, claimed, BOT)] == [2]
+    if column != "conversation":
+        assert read(database, next_wake, [BOT]) == NOW + 2
+
+
 def test_a_job_is_found_by_its_number_among_more_than_a_list_shows(batches: EntryBatches, database: Database) -> None:
     batches.write(put(*(job(number, due=NOW + number) for number in range(1, 503)), job(502, where=ELSEWHERE)))
     assert [one.number for one in read(database, partial(listed, number=502), BOT)] == [502]
