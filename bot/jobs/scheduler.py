@@ -64,7 +64,7 @@ logger = logging.getLogger(__name__)
 
 LOOK: Final = 60.0  # seconds between two looks at the clock, which may be set
 RETRY: Final = 5.0  # seconds, if the journal cannot be used
-BUSY: Final = 1.0  # seconds between two looks while a job is in progress
+UNREADABLE: Final = 1.0  # seconds between two looks while only jobs that cannot be read are due
 CHECK: Final = 60.0  # seconds until the outcome of a firing is looked up
 SOON: Final = 2.0  # seconds until a lost message is first sent again
 AGAIN: Final = 30.0  # seconds until a job that was held is tried again
@@ -74,7 +74,7 @@ UNSURE: Final = 10 * MINUTE  # seconds in which a history may still show the out
 LAG: Final = 5.0  # seconds until a delivered message is in the history
 MESSAGES: Final = 50  # requested from a history
 GIVEN_UP: Final = 30 * 24 * HOUR  # seconds; an older miss is not reported
-AT_ONCE: Final = 8  # jobs that wait for a server concurrently
+AT_ONCE: Final = 8  # jobs of each kind that wait for a server concurrently
 AN_HOUR: Final = 5  # messages about feeds per conversation
 MAX_TRIED: Final = 10_000
 MAX_SHOWN: Final = 10  # jobs in a report of missed ones; the others have another one
@@ -172,7 +172,8 @@ class Scheduler:
         self._idle.set()
         self._group: asyncio.TaskGroup | None = None
         self._slow: dict[JobKey, int] = {}  # the number of changes when their work began
-        self._places = asyncio.Semaphore(AT_ONCE)
+        # Apart, so that slow feeds delay no task and no look-up of an outcome.
+        self._places = {kind: asyncio.Semaphore(AT_ONCE) for kind in JobKind}
 
     # --- the timer --------------------------------------------------------------------------------
 
@@ -222,22 +223,16 @@ class Scheduler:
         if found is None:
             return now + RETRY
         for job in found:
-            if job.key in busy or job.key in self._slow or self._is_queued(job):
-                busy.add(job.key)
-                continue
             if not self._changes.is_current(job, since=since):
                 self._changed.set()  # its change is in the next read
-                continue
-            try:
-                await self._take(job)
-            except Exception:
-                logger.exception("J%d of account %d goes wrong", job.number, job.where.platform_id)
-                self._change_again(job, since, wake=now + AGAIN)
+            elif job.key in busy or job.key in self._slow or self._is_queued(job):
+                self._change(job, wake=now + CHECK)  # else it would hide later ones from reads
+            else:
+                await self._take_safely(job, since)
         next_wake = await self._jobs.next_wake(accounts)
         if next_wake is None:
             return now + RETRY
-        is_overdue = not found and next_wake <= now  # a row that cannot be read
-        return max(next_wake, now + BUSY) if busy or self._slow or is_overdue else next_wake
+        return next_wake if found or next_wake > now else now + UNREADABLE
 
     async def _look_at_claims(self, accounts: Collection[int]) -> None:
         """Schedule the look-up of an earlier process's claims for when a history may show their
@@ -253,6 +248,13 @@ class Scheduler:
             for job in claimed:
                 self._change_again(job, since, wake=min(job.wake, soon))
 
+    async def _take_safely(self, job: Job, since: int) -> None:
+        try:
+            await self._take(job)
+        except Exception:
+            logger.exception("J%d of account %d goes wrong", job.number, job.where.platform_id)
+            self._change_again(job, since, wake=self._clock.now() + AGAIN)
+
     async def _take(self, job: Job) -> None:
         match job.state:
             case JobState.WAITING:
@@ -265,14 +267,17 @@ class Scheduler:
                 pass
 
     def _begin(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> None:
-        """Run in its own task what waits for a server, so that it delays no reminder."""
+        """Run in its own task what waits for a server, so that it delays no reminder. Until then
+        the job is not due: jobs in progress would fill the reads of due ones.
+        """
         if self._group is not None:
+            job = self._change(job, wake=self._clock.now() + CHECK)
             self._slow[job.key] = self._changes.count
             self._group.create_task(self._do(job, work), name=f"J{job.number}")
 
     async def _do(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> None:
         try:
-            async with self._places:
+            async with self._places[job.kind]:
                 await work(job)
         except Exception:
             logger.exception("J%d of account %d goes wrong", job.number, job.where.platform_id)
