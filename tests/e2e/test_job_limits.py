@@ -145,7 +145,7 @@ def test_reminders_are_said_beside_a_job_that_cannot_be_read(tmp_path: Path, col
         assert await app.store.commit(job(1, now + 30), job(2, now + 60))
         await loop.pass_time(5)
         with closing(sqlite3.connect(tmp_path / "bot.db")) as connection:
-            connection.execute(f"UPDATE jobs SET {column} = ? WHERE number = 1", (value,))  # noqa: S608  # a name of ours
+            connection.execute(f"UPDATE jobs SET {column} = ? WHERE number = 1", (value,))  # a name of ours
             connection.commit()
         due = app.scheduler._jobs.due
 
