@@ -14,9 +14,7 @@ from msgspec.structs import replace
 from bot.core import codec
 from bot.core.actions import JobWords
 from bot.core.command import Asked, at_time
-from bot.core.console_views import ScheduledJob
 from bot.core.conversation import Conversation
-from bot.core.events import message_words
 from bot.core.jobs import (
     Job,
     JobChanged,
@@ -53,6 +51,7 @@ from frostagent.types.errors import InvalidArguments, ToolDenied, ToolFailed
 from frostagent.types.ports import Clock
 from frostagent.types.results import ToolResult
 from frostagent.types.runs import Asker
+from frostagent.types.speech import Text
 from frostagent.types.suspension import Suspend
 from frostagent.types.tools import ToolContext
 from frostagent.types.traits import Audience
@@ -143,31 +142,18 @@ on, the tool is offered for good, so that other conversations spend no tokens on
 keeps its cached prefix.
 """
 
-HINTS = (
-    *("提醒", "闹钟", "定时", "叫", "喊我", "别忘", "倒计时", "到点", "每", "后"),
-    *("remind", "alarm", "schedul", "timer", "wake ", "ping ", "every ", "minute", "hour", "j"),
-)
-"""Every match of WANTED contains one of these, so most questions need no search."""
-
 FEED = re.compile(r"订阅|(?<![a-z])(?:rss|feeds?|atom)(?![a-z])|subscri")
 """Matches lower-case questions that may want news of a feed, but not "feedback"."""
 
+HINT = re.compile(
+    "提醒|闹钟|定时|叫|喊我|别忘|倒计时|到点|每|后|remind|alarm|schedul|timer|wake |ping |every "
+    "|minute|hour|j|订阅|rss|feed|atom|subscri"
+)
+"""Matches wherever WANTED or FEED does. Plain words, so most questions cost one quick search."""
+
 FEEDS_OFFERED: Final = PlaceSetting[str]("feeds", read=lambda text: text or None)
 OFFERED: Final = PlaceSetting[str]("reminders", read=lambda text: text or None)
-
-
-def wants_reminder(words: str) -> bool:
-    """Whether a question may want a reminder."""
-    folded = words.casefold()
-    return any(hint in folded for hint in HINTS) and WANTED.search(folded) is not None
-
-
-def wants_feed(words: str) -> bool:
-    """Whether a question may want news of a feed."""
-    return FEED.search(words.casefold()) is not None
-
-
-DEMANDS: Final = ((OFFERED, Reminders, wants_reminder), (FEEDS_OFFERED, Subscriptions, wants_feed))
+DEMANDS: Final = ((OFFERED, Reminders, WANTED), (FEEDS_OFFERED, Subscriptions, FEED))
 
 
 class JobBook:
@@ -204,16 +190,24 @@ class JobBook:
         """The ports of the tools that this question, or an earlier one of the conversation, may
         want.
         """
-        where = question.message.conversation
+        where, words = question.message.conversation, ""
+        for line in (*question.lines, question.message):  # each question comes here: no calls
+            for segment in line.segments:
+                if isinstance(segment, Text):
+                    words += segment.text
+            words += "\n"
+        words = words.casefold()
+        has_hint = HINT.search(words) is not None
         ports: dict[type, object] = {}
-        for setting, port, wants in DEMANDS:
+        for setting, port, wanted in DEMANDS:
             if self._settings.get(setting, where) is None:
-                if not any(wants(message_words(line)) for line in question.said):
+                if not (has_hint and wanted.search(words)):
                     continue
                 self._settings.put(setting, where, "1")
             ports[port] = self
-        # The tool for reminders also lists and cancels feeds.
-        return {**ports, Reminders: self} if Subscriptions in ports else ports
+        if Subscriptions in ports:
+            ports[Reminders] = self  # this tool also lists and cancels feeds
+        return ports
 
     # --- for the tool -----------------------------------------------------------------------------
 
@@ -314,26 +308,6 @@ class JobBook:
         if not await self._store.commit(JobChanged(replace(job, state=JobState.ENDED))):
             raise ToolFailed(NOT_NOW)
         return CANCELLED.format(tongue, number=job.number, words=_short(job.words))
-
-    async def scheduled(self, where: Conversation, tongue: Language) -> list[ScheduledJob] | None:
-        """A conversation's jobs for the console; None if they cannot be read."""
-        found = await self.visible(where, 0)
-        if found is None:
-            return None
-        return [
-            ScheduledJob(
-                number=job.number,
-                maker=job.maker,
-                words=job.words,
-                due=job.due,
-                rule=tell_rule(job.rule, tongue),
-                kind=job.kind,
-                state=job.state,
-                fired=job.fired,
-                missed=job.missed,
-            )
-            for job in found
-        ]
 
     async def explain(self, asked: Asked) -> str:
         """Explain the quoted message by its jobs, one a line, if it is a reminder, news, the latest
