@@ -101,14 +101,14 @@ SAID: Final = {
 
 
 class _Spoken:
-    """When news of feeds was last sent to a conversation."""
+    """When news of feeds was last sent to a conversation, in monotonic seconds."""
 
     def __init__(self) -> None:
         self._at: deque[float] = deque(maxlen=AN_HOUR)
 
-    def free_at(self, now: float) -> float:
-        """The earliest time of the next message."""
-        return max(now, self._at[0] + HOUR) if len(self._at) == AN_HOUR else now
+    def wait(self, now: float) -> float:
+        """The seconds until the next message may be sent; 0: now."""
+        return max(0.0, self._at[0] + HOUR - now) if len(self._at) == AN_HOUR else 0.0
 
     def note(self, now: float) -> None:
         self._at.append(now)
@@ -164,7 +164,9 @@ class Scheduler:
         self._spoken = DefaultLRU[Conversation, _Spoken](MAX_TRIED, _Spoken)
         self._clock = clock
         self._count = count
-        self._tried = LRU[JobKey, float](MAX_TRIED)  # since when each is retried, in this process
+        # Since when each is retried, or looked for in histories, in monotonic seconds: the clock may
+        # be set meanwhile.
+        self._tried = LRU[JobKey, float](MAX_TRIED)
         self._unsure = LRU[JobKey, float](MAX_TRIED)
         self._looked_at = set[int]()
         self._changed = asyncio.Event()
@@ -358,15 +360,14 @@ class Scheduler:
         retried soon, then after ever longer pauses, so that messages QQ refuses are not sent for an
         hour.
         """
-        now = self._clock.now()
+        now = self._clock.monotonic()
         since = self._tried.get(job.key, now)
         self._tried.keep(job.key, since)
-        if now - since >= PATIENCE:
+        if (tried := now - since) >= PATIENCE:
             self._miss(job, "it could not be said")
             return
-        pause = max(SOON, now - since) if is_lost else AGAIN
-        pause = min(pause, since + PATIENCE - now)
-        self._change(job, state=JobState.WAITING, wake=now + pause)
+        pause = min(max(SOON, tried) if is_lost else AGAIN, PATIENCE - tried)
+        self._change(job, state=JobState.WAITING, wake=self._clock.now() + pause)
 
     def _say(self, job: Job) -> None:
         tongue = job.tongue
@@ -379,9 +380,9 @@ class Scheduler:
 
     async def _read(self, job: Job, *, is_first: bool = False) -> None:
         """Read the feed and say what is new, at most AN_HOUR messages an hour in a conversation."""
-        now, where, notes = self._clock.now(), job.where, read_notes(job.notes)
-        if (free := self._spoken.use(where).free_at(now)) > now:
-            self._change(job, wake=free)
+        where, notes = job.where, read_notes(job.notes)
+        if wait := self._spoken.use(where).wait(self._clock.monotonic()):
+            self._change(job, wake=self._clock.now() + wait)
             return
         try:
             _, notes = await read_news(self._web, notes, is_first=is_first)
@@ -399,13 +400,14 @@ class Scheduler:
             return
         # Much may have happened during the read: other feeds of the place, a mute, the evening.
         now, spoken = self._clock.now(), self._spoken.use(where)
-        if (free := max(spoken.free_at(now), self._morning(where))) > now:
+        wait = spoken.wait(self._clock.monotonic())
+        if (free := max(now + wait, self._morning(where))) > now:
             self._change(job, wake=free)
             return
         if self._is_silent(where):
             self._hold(job)
             return
-        spoken.note(now)
+        spoken.note(self._clock.monotonic())
         self._claim((job,), tell_news(job.words, notes.pending, job.tongue), JobState.FIRING)
 
     def _fail(self, job: Job, notes: FeedNotes, why: str) -> None:
@@ -582,7 +584,7 @@ class Scheduler:
         UNSURE seconds, they count as said and are not sent again.
         """
         now, where = self._clock.now(), job.where
-        since = self._unsure.get(job.key, now)
+        since = self._unsure.get(job.key, self._clock.monotonic())
         self._unsure.keep(job.key, since)
         unconfirmed = self._outbox.unconfirmed
         send = next((one for one in unconfirmed.at(where) if one.send_id == job.claim), None)
@@ -605,7 +607,7 @@ class Scheduler:
                     if unconfirmed.holds(send):
                         self._store.put(*unconfirmed.lost([send]))
                     return Fate.LOST
-        return Fate.OPEN if now - since < UNSURE else Fate.SAID
+        return Fate.OPEN if self._clock.monotonic() - since < UNSURE else Fate.SAID
 
     def _advance(self, job: Job, *, is_said: bool = True) -> None:
         """Complete this firing: the job waits for its next moment, or ends."""

@@ -162,3 +162,20 @@ def test_reminders_are_said_beside_a_job_that_cannot_be_read(tmp_path: Path, col
     lines, reads = play(tmp_path, act)
     assert lines == ["⏰ 提醒：R:2."]
     assert reads < 150
+
+
+def test_a_held_reminder_keeps_its_hour_after_the_clock_was_set_forward(tmp_path: Path) -> None:
+    async def act(app: Any, stage: Stage, loop: ScriptedLoop) -> list[str]:
+        await stage.simulator.incidents.mute(600)
+        await loop.pass_time(1)
+        assert await app.store.commit(job(1, stage.clock.now() + 59))
+        app.scheduler.look()
+        await loop.pass_time(120)
+        stage.clock._began += 2 * HOUR
+        await loop.pass_time(120)
+        await stage.simulator.incidents.mute(0)
+        await loop.pass_time(HOUR)
+        return said(stage)
+
+    (line,) = play(tmp_path, act)
+    assert line.startswith("⏰ 提醒：R:1.（迟到 12")
