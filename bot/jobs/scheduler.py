@@ -164,8 +164,8 @@ class Scheduler:
         self._spoken = DefaultLRU[Conversation, _Spoken](MAX_TRIED, _Spoken)
         self._clock = clock
         self._count = count
-        # Since when each is retried, or looked for in histories, in monotonic seconds: the clock may
-        # be set meanwhile.
+        # Since when each is retried, or looked for in histories, in monotonic seconds: the clock
+        # may be set meanwhile.
         self._tried = LRU[JobKey, float](MAX_TRIED)
         self._unsure = LRU[JobKey, float](MAX_TRIED)
         self._looked_at = set[int]()
