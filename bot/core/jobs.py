@@ -15,6 +15,7 @@ from frostagent.types.results import ToolResult
 from frostagent.types.tools import ToolContext
 from frostagent.types.traits import Audience
 
+SHOWN_WORDS = 60  # characters of each job in a list
 RECALLABLE = 120.0  # seconds in which recalling the message that made a job cancels it
 
 
@@ -80,6 +81,12 @@ class Job(Struct, frozen=True, kw_only=True):
     @property
     def tongue(self) -> Language:
         return Language.ENGLISH if self.language == "en" else Language.CHINESE
+
+    @property
+    def short_words(self) -> str:
+        """Its words as one line for lists."""
+        line = " ".join(self.words.split())
+        return line if len(line) <= SHOWN_WORDS else f"{line[:SHOWN_WORDS]}…"
 
     @property
     def key(self) -> JobKey:

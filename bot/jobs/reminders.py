@@ -59,7 +59,6 @@ from frostagent.types.traits import Audience
 MAX_OF_PERSON: Final = 20
 MAX_OF_PLACE: Final = 50
 MAX_WORDS: Final = 500  # characters
-SHOWN_WORDS: Final = 60  # characters of each job in a list
 
 SET = Phrase(
     "已设好 J{number}：{moment}{rule}。内容：{words}",
@@ -72,26 +71,27 @@ LINE = Phrase("J{number} {moment}{rule} {words}", "J{number} {moment}{rule} {wor
 ASKS = Phrase("（到时回答）", " (asked then)")
 WHY_SAID = Phrase(
     "提醒 J{number}：{made} 定的，{due}{rule}。说了 {fired} 次，错过 {missed} 次，不经过模型。",
-    "Reminder J{number}: set {made}, {due}{rule}. Said {fired} times, missed {missed}; no model.",
+    "Reminder J{number}: set {made}, {due}{rule}. Sent: {fired}, missed: {missed}. Without a "
+    "model.",
 )
 WHY_ASKED = Phrase(
     "任务 J{number}：{made} 定的，{due}{rule}。做了 {fired} 次，错过 {missed} 次。",
-    "Task J{number}: set {made}, {due}{rule}. Done {fired} times, missed {missed}.",
+    "Task J{number}: set {made}, {due}{rule}. Done: {fired}, missed: {missed}.",
 )
 WHY_NEWS = Phrase(
     "订阅 J{number}：{made} 订的{rule}。发了 {fired} 次新内容，不经过模型。",
-    "Feed J{number}: subscribed {made}{rule}. News {fired} times; no model.",
+    "Feed J{number}: subscribed {made}{rule}. Messages with news: {fired}. Without a model.",
 )
 WHY_DEAD = Phrase(
     "订阅 J{number}：{made} 订的{rule}，现在连续 {failures} 次没读到，所以隔更久才再试。",
-    "Feed J{number}: subscribed {made}{rule}. It could not be read {failures} times in a row up to "
-    "now, so it is tried less often.",
+    "Feed J{number}: subscribed {made}{rule}. The last {failures} attempts to read it failed, so "
+    "it is tried less often.",
 )
 WHY_MISSED = Phrase(
     "J{number}：{made} 定的，{due}{rule}，没能按时说：那时我不在、被禁言或发不出去，超过了期限。"
     "说了 {fired} 次，错过 {missed} 次。",
-    "J{number}: set {made}, {due}{rule}, not said in time: I was away, muted or not heard for too "
-    "long. Said {fired} times, missed {missed}.",
+    "J{number}: set {made}, {due}{rule}, not sent in time: I was offline, muted or could not send "
+    "for too long. Sent: {fired}, missed: {missed}.",
 )
 NONE = Phrase("没有定好的提醒。", "No reminders are set.")
 APPROVE = Phrase(
@@ -105,7 +105,7 @@ APPROVE_MOVE = Phrase(
 
 SUBSCRIBED = Phrase(
     "已订阅 J{number}：{title}（{rule}看一次，现有的不算新）",
-    "Subscribed J{number}: {title} (read {rule}; what is there now is not news)",
+    "Subscribed J{number}: {title} (read {rule}; its present entries do not count as new)",
 )
 APPROVE_FEED = Phrase("订阅 {url}", "Subscribe to {url}")
 CATALOGUE.register(__name__, globals())
@@ -262,7 +262,7 @@ class JobBook:
         job = await self._find(context.asker, place_of(context), number)
         if _must_be_confirmed(context, job):
             words = APPROVE_CANCEL.format(
-                context.port(Language), number=job.number, words=_short(job.words)
+                context.port(Language), number=job.number, words=job.short_words
             )
             raise Suspend(words, seconds=WAIT)
         return _result(await self.end(job, context.port(Language)), (job,), context)
@@ -283,7 +283,7 @@ class JobBook:
         told = self._told(job, context.port(Language))
         if _must_be_confirmed(context, job):
             words = APPROVE_MOVE.format(
-                context.port(Language), number=job.number, words=_short(job.words), **told
+                context.port(Language), number=job.number, words=job.short_words, **told
             )
             raise Suspend(words, seconds=WAIT)
         if not await self._store.commit(JobChanged(job)):
@@ -307,7 +307,7 @@ class JobBook:
         """End the job. Returns the line that confirms it. Raises ToolFailed."""
         if not await self._store.commit(JobChanged(replace(job, state=JobState.ENDED))):
             raise ToolFailed(NOT_NOW)
-        return CANCELLED.format(tongue, number=job.number, words=_short(job.words))
+        return CANCELLED.format(tongue, number=job.number, words=job.short_words)
 
     async def explain(self, asked: Asked) -> str:
         """Explain the quoted message by its jobs, one a line, if it is a reminder, news, the latest
@@ -368,7 +368,7 @@ class JobBook:
         for job in jobs:
             place = f"[{job.where.session_id}] " if places else ""
             asks = ASKS.format(tongue) if job.kind is JobKind.RUN else ""
-            words = f"{place}{_short(job.words)}{asks}"
+            words = f"{place}{job.short_words}{asks}"
             line = LINE.format(tongue, number=job.number, words=words, **self._told(job, tongue))
             lines.append(line)
         return "\n".join(lines) or NONE.format(tongue)
@@ -557,8 +557,3 @@ def _result(words: str, jobs: Collection[Job], context: ToolContext) -> ToolResu
     here = (job.message_id for job in jobs if job.where == place_of(context))
     sources = tuple(dict.fromkeys(filter(None, here)))
     return ToolResult(words, sources=sources, authority=lowest_authority(least))
-
-
-def _short(words: str) -> str:
-    line = " ".join(words.split())
-    return line if len(line) <= SHOWN_WORDS else f"{line[:SHOWN_WORDS]}…"

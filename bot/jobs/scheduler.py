@@ -78,11 +78,10 @@ AT_ONCE: Final = 8  # jobs of each kind that wait for a server concurrently
 AN_HOUR: Final = 5  # messages about feeds per conversation
 MAX_TRIED: Final = 10_000
 MAX_SHOWN: Final = 10  # jobs in a report of missed ones; the others have another one
-MAX_WORDS: Final = 60  # characters of each job in that report
 
 DEAD_FEED = Phrase(
-    "📰 {title} 一直读不到，先少读几次；不要了就：取消 J{number}",
-    "📰 {title} cannot be read; I try less often. If you need it no more: cancel J{number}",
+    "📰 {title} 一直读不到，之后会少试几次。不要了就说：取消 J{number}",
+    "📰 {title} cannot be read, so I try less often. If you no longer need it: cancel J{number}",
 )
 REMINDER = Phrase("⏰ 提醒：{words}{late}", "⏰ Reminder: {words}{late}")
 MISSED = Phrase("⏰ 没能按时做到：\n{lines}", "⏰ I missed this:\n{lines}")
@@ -418,6 +417,8 @@ class Scheduler:
         now = self._clock.now()
         step = (next_moment(job.rule, zone=job.zone, due=now, after=now) or now) - now
         again = now + rest_of(step, notes.failures)
+        if notes.failures == DEAD and (self._is_silent(job.where) or self._morning(job.where)):
+            notes = replace(notes, failures=DEAD - 1)  # its maker is informed after the next one
         job = replace(job, notes=codec.write(notes), due=again, wake=again)
         if notes.failures != DEAD:
             self._change(job)
@@ -664,7 +665,7 @@ class Scheduler:
             MISSED_LINE.format(
                 tongue,
                 moment=tell_date(one.due, zone=one.zone, now=now, tongue=tongue),
-                words=one.words[:MAX_WORDS],
+                words=one.short_words,
                 number=one.number,
             )
             for one in missed

@@ -12,7 +12,7 @@ from bot.core import codec
 from bot.core.conversation import Conversation
 from bot.core.jobs import Job, JobKind, JobMade
 from bot.core.ports import WebResponse
-from bot.jobs.feeds import FeedNotes
+from bot.jobs.feeds import DEAD, FeedNotes
 from bot.memory.modes import Mode
 from tests.e2e.scenarios.doings import DOINGS
 from tests.e2e.scenarios.loop import ScriptedLoop
@@ -200,3 +200,50 @@ def test_what_was_read_when_the_quiet_hours_began_is_said_after_them(tmp_path: P
         await stage.loop.pass_time(120)
 
     assert play(tmp_path, 1, pass_the_beginning, BOT_QUIET="14:01-16:00") == [0, 1]
+
+
+def test_a_feed_that_dies_while_the_bot_is_silenced_is_told_later_once(tmp_path: Path) -> None:
+    class Dead:
+        """A web that fails once the gate is open."""
+
+        def __init__(self) -> None:
+            self.gate = asyncio.Event()
+
+        async def get(self, url: str, **_: Any) -> WebResponse:
+            await self.gate.wait()
+            return WebResponse(500, b"", url)
+
+    async def live(loop: ScriptedLoop) -> list[str]:
+        stage = Stage(read_scenario(FOLDER / "1050-a-reminder.yaml", DOINGS), loop=loop, folder=tmp_path)
+        async with stage:
+            assert stage._service is not None
+            app, now, web = stage._service.app, stage.clock.now(), Dead()
+            app.scheduler._web = web  # type: ignore[assignment]  # a stand-in
+            where = Conversation(stage.world.self_id, "group", GROUP)
+            job = Job(
+                number=1,
+                where=where,
+                maker=20002,
+                kind=JobKind.FEED,
+                words="R",
+                rule="every 30",
+                made=now,
+                due=now + 10,
+                wake=now + 10,
+                notes=codec.write(FeedNotes("https://a.test/feed", failures=DEAD - 1)),
+            )
+            assert await app.store.commit(JobMade(job))
+            app.scheduler.look()
+            await loop.pass_time(15)
+            app.modes.put(where, Mode.SHADOW)
+            web.gate.set()
+            await loop.pass_time(60)
+            assert stage.simulator.delivered == []
+            app.modes.put(where, Mode.LIVE)
+            await loop.pass_time(4 * 86_400)
+        return [text_of(message) for message in stage.simulator.delivered]
+
+    loop = ScriptedLoop()
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        (line,) = runner.run(live(loop))
+    assert "R 一直读不到" in line
