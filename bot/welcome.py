@@ -8,6 +8,7 @@ join or leave within GATHERED seconds share one message. Their names are untrust
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
@@ -112,11 +113,11 @@ class Templates(Struct, frozen=True):
 
 @dataclass(slots=True)
 class _Batch:
-    """People who joined or left within GATHERED seconds; `repeated` are those whose notices are
-    repeats.
+    """People who joined or left within GATHERED seconds, with their server's time of it; `repeated`
+    are those whose notices are repeats.
     """
 
-    people: dict[int, None] = field(default_factory=dict)
+    people: dict[int, float] = field(default_factory=dict)
     repeated: set[int] = field(default_factory=set)
 
 
@@ -183,13 +184,22 @@ class Greetings:
     def receive(self, event: MemberChanged) -> None:
         """Handle a change of members. Never waits."""
         where, user, change = event.conversation, event.user_id, event.change
+        if change == "left":
+            self._drop_newcomer(where, user, left=event.time)
         if change == "joined" or (change == "left" and not event.how.startswith("kick")):
             if not self.words(where, change) or user in self._accounts or is_official_bot(user):
                 return
             if self._clock.now() - self._by_ours(event.time, event.self_id) <= OLD:
-                self._gather(where, change, user)
+                self._gather(where, change, user, at=event.time)
 
-    def _gather(self, where: Conversation, change: Change, user: int) -> None:
+    def _drop_newcomer(self, where: Conversation, user: int, *, left: float) -> None:
+        """Do not welcome a person who is gone again, such as a spammer whom an admin removed."""
+        batch = self._batches.get((where, "joined"))
+        if batch is not None and batch.people.get(user, math.inf) <= left:
+            del batch.people[user]
+            self._greeted.pop((where, "joined", user), None)
+
+    def _gather(self, where: Conversation, change: Change, user: int, *, at: float) -> None:
         now, batch = self._clock.monotonic(), self._batches.get((where, change))
         if batch is not None and user in batch.people:
             # A second notice of the same change: servers repeat old notices after connecting, and
@@ -206,7 +216,7 @@ class Greetings:
             if not self._errands.start(self._greet(where, change, batch), "a greeting"):
                 del self._batches[where, change]
                 return
-        batch.people[user] = None
+        batch.people[user] = at
 
     async def _greet(self, where: Conversation, change: Change, batch: _Batch) -> None:
         try:
