@@ -151,8 +151,10 @@ class JobQueries(Protocol):
         """The jobs of these accounts whose `wake` has come, the oldest first, limited in number."""
         ...
 
-    async def claimed(self, account: int) -> tuple[Job, ...] | None:
-        """The jobs of the account that are FIRING or REPORTING."""
+    async def in_progress(self, account: int) -> tuple[Job, ...] | None:
+        """The jobs of the account that are FIRING or REPORTING, and the tasks whose moment has come
+        and that are looked at later: their question may have waited in its lane.
+        """
         ...
 
     async def fate(self, job: Job) -> Fate | None:

@@ -218,7 +218,7 @@ class Scheduler:
         # While the journal cannot be written, earlier claims may not be in it yet.
         if not await self._store.commit():
             return now + RETRY
-        await self._look_at_claims(accounts)
+        await self._look_at_earlier(accounts)
         busy = set(self._slow)  # their changes may not be in the next read
         found = await self._jobs.due(accounts, now)
         if found is None:
@@ -235,18 +235,18 @@ class Scheduler:
             return now + RETRY
         return next_wake if found or next_wake > now else now + UNREADABLE
 
-    async def _look_at_claims(self, accounts: Collection[int]) -> None:
-        """Schedule the look-up of an earlier process's claims for when a history may show their
-        outcome.
+    async def _look_at_earlier(self, accounts: Collection[int]) -> None:
+        """Schedule the look at what an earlier process had in progress for when a history may show
+        the outcome.
         """
         for account in set(accounts) - self._looked_at:
             since = self._changes.count
-            claimed = await self._jobs.claimed(account)
-            if claimed is None:
+            earlier = await self._jobs.in_progress(account)
+            if earlier is None:
                 continue
             self._looked_at.add(account)
             soon = self._clock.now() + LAG + 1.0
-            for job in claimed:
+            for job in earlier:
                 self._change_again(job, since, wake=min(job.wake, soon))
 
     async def _take_safely(self, job: Job, since: int) -> None:

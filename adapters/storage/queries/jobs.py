@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, func, select, text
+from sqlalchemy import Connection, Row, and_, func, or_, select, text
 
 from adapters.storage.queries.conversations import conversation_of
 from adapters.storage.queries.scanning import readable
@@ -48,8 +48,10 @@ def due(connection: Connection, accounts: Collection[int], now: float) -> tuple[
     return tuple(readable(_job, sorted(found, key=lambda row: row.wake)))
 
 
-def claimed(connection: Connection, account: int) -> tuple[Job, ...]:
-    query = select(jobs).where(LIVE, jobs.c.account == account, jobs.c.state.in_(CLAIMED))
+def in_progress(connection: Connection, account: int) -> tuple[Job, ...]:
+    is_begun = and_(jobs.c.kind == JobKind.RUN, jobs.c.due < jobs.c.wake)
+    is_begun = or_(jobs.c.state.in_(CLAIMED), and_(jobs.c.state == JobState.WAITING, is_begun))
+    query = select(jobs).where(LIVE, jobs.c.account == account, is_begun)
     return tuple(readable(_job, connection.execute(query.order_by(jobs.c.wake))))
 
 
