@@ -82,20 +82,20 @@ TASK = Phrase(
 HOW = {
     "joined": Phrase(
         "/欢迎 欢迎 {{name}} 来到 {{group}}！；/欢迎 run 让我自己说；/欢迎 关；/欢迎 默认",
-        "/welcome Welcome to {{group}}, {{name}}!; /welcome run: I find words; /welcome off; "
+        "/welcome Welcome to {{group}}, {{name}}!; /welcome run: I write it; /welcome off; "
         "/welcome usual",
     ),
     "left": Phrase(
         "/送别 {{name}} 走了，江湖再见；/送别 run 让我自己说；/送别 关；/送别 默认",
-        "/farewell Goodbye {{name}}; /farewell run: I find words; /farewell off; /farewell usual",
+        "/farewell Goodbye {{name}}; /farewell run: I write it; /farewell off; /farewell usual",
     ),
 }
 NOW = Phrase("现在：{words}", "now: {words}")
-NOTHING = Phrase("不说话", "nothing is said")
+NOTHING = Phrase("不说话", "no message")
 TOO_LONG = Phrase("最多 {most} 个字。", "At most {most} characters.")
-ONLY_GROUPS = Phrase("这是群里用的。", "That is for groups.")
+ONLY_GROUPS = Phrase("这是群里用的。", "This works in groups only.")
 DONE = Phrase("好，{words}", "Fine, {words}")
-FOUND = Phrase("我自己说（便宜的模型）", "I find words (the cheap model)")
+FOUND = Phrase("我自己说（便宜的模型）", "I write it each time (the cheap model)")
 CATALOGUE.register(__name__, globals())
 
 logger = logging.getLogger(__name__)
