@@ -90,7 +90,7 @@ WHY_DEAD = Phrase(
 WHY_MISSED = Phrase(
     "J{number}：{made} 定的，{due}{rule}，没能按时说：那时我不在、被禁言或发不出去，超过了期限。"
     "说了 {fired} 次，错过 {missed} 次。",
-    "J{number}: set {made}, {due}{rule}, not sent in time: I was offline, muted or could not send "
+    "J{number}: set {made}, {due}{rule}, not said in time: I was offline, muted or could not send "
     "for too long. Sent: {fired}, missed: {missed}.",
 )
 NONE = Phrase("没有定好的提醒。", "No reminders are set.")
