@@ -8,6 +8,7 @@ join or leave within GATHERED seconds share one message. Their names are untrust
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
@@ -81,20 +82,20 @@ TASK = Phrase(
 HOW = {
     "joined": Phrase(
         "/欢迎 欢迎 {{name}} 来到 {{group}}！；/欢迎 run 让我自己说；/欢迎 关；/欢迎 默认",
-        "/welcome Welcome to {{group}}, {{name}}!; /welcome run: I find words; /welcome off; "
+        "/welcome Welcome to {{group}}, {{name}}!; /welcome run: I write it; /welcome off; "
         "/welcome usual",
     ),
     "left": Phrase(
         "/送别 {{name}} 走了，江湖再见；/送别 run 让我自己说；/送别 关；/送别 默认",
-        "/farewell Goodbye {{name}}; /farewell run: I find words; /farewell off; /farewell usual",
+        "/farewell Goodbye {{name}}; /farewell run: I write it; /farewell off; /farewell usual",
     ),
 }
 NOW = Phrase("现在：{words}", "now: {words}")
-NOTHING = Phrase("不说话", "nothing is said")
+NOTHING = Phrase("不说话", "no message")
 TOO_LONG = Phrase("最多 {most} 个字。", "At most {most} characters.")
-ONLY_GROUPS = Phrase("这是群里用的。", "That is for groups.")
+ONLY_GROUPS = Phrase("这是群里用的。", "This works in groups only.")
 DONE = Phrase("好，{words}", "Fine, {words}")
-FOUND = Phrase("我自己说（便宜的模型）", "I find words (the cheap model)")
+FOUND = Phrase("我自己说（便宜的模型）", "I write it each time (the cheap model)")
 CATALOGUE.register(__name__, globals())
 
 logger = logging.getLogger(__name__)
@@ -112,11 +113,11 @@ class Templates(Struct, frozen=True):
 
 @dataclass(slots=True)
 class _Batch:
-    """People who joined or left within GATHERED seconds; `repeated` are those whose notices are
-    repeats.
+    """People who joined or left within GATHERED seconds, with their server's time of it; `repeated`
+    are those whose notices are repeats.
     """
 
-    people: dict[int, None] = field(default_factory=dict)
+    people: dict[int, float] = field(default_factory=dict)
     repeated: set[int] = field(default_factory=set)
 
 
@@ -183,13 +184,22 @@ class Greetings:
     def receive(self, event: MemberChanged) -> None:
         """Handle a change of members. Never waits."""
         where, user, change = event.conversation, event.user_id, event.change
+        if change == "left":
+            self._drop_newcomer(where, user, left=event.time)
         if change == "joined" or (change == "left" and not event.how.startswith("kick")):
             if not self.words(where, change) or user in self._accounts or is_official_bot(user):
                 return
             if self._clock.now() - self._by_ours(event.time, event.self_id) <= OLD:
-                self._gather(where, change, user)
+                self._gather(where, change, user, at=event.time)
 
-    def _gather(self, where: Conversation, change: Change, user: int) -> None:
+    def _drop_newcomer(self, where: Conversation, user: int, *, left: float) -> None:
+        """Do not welcome a person who is gone again, such as a spammer whom an admin removed."""
+        batch = self._batches.get((where, "joined"))
+        if batch is not None and batch.people.get(user, math.inf) <= left:
+            del batch.people[user]
+            self._greeted.pop((where, "joined", user), None)
+
+    def _gather(self, where: Conversation, change: Change, user: int, *, at: float) -> None:
         now, batch = self._clock.monotonic(), self._batches.get((where, change))
         if batch is not None and user in batch.people:
             # A second notice of the same change: servers repeat old notices after connecting, and
@@ -206,7 +216,7 @@ class Greetings:
             if not self._errands.start(self._greet(where, change, batch), "a greeting"):
                 del self._batches[where, change]
                 return
-        batch.people[user] = None
+        batch.people[user] = at
 
     async def _greet(self, where: Conversation, change: Change, batch: _Batch) -> None:
         try:

@@ -25,7 +25,7 @@ from adapters.storage.queries.conversations import (
     settings,
     settings_of,
 )
-from adapters.storage.queries.jobs import claimed, due, fate, latest_number, next_wake, said_as
+from adapters.storage.queries.jobs import due, fate, in_progress, latest_number, next_wake, said_as
 from adapters.storage.queries.jobs import listed as listed_jobs
 from adapters.storage.queries.memories import MOST_SHELVES, listed, recall, shelves
 from adapters.storage.queries.scheduled import count_jobs, scheduled
@@ -295,6 +295,6 @@ class SqlJobs:
     due = reads(due)
     fate = reads(fate)
     listed = reads(listed_jobs)
-    claimed = reads(claimed)
+    in_progress = reads(in_progress)
     said_as = reads(said_as)
     latest_number = reads(latest_number)

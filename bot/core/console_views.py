@@ -302,22 +302,6 @@ class Fact(Struct, frozen=True):
     made: float
 
 
-class ScheduledJob(Struct, frozen=True, kw_only=True):
-    """A reminder, or a task, of a conversation: when it comes next (seconds since 1970) and how
-    often, as people read it; its `state` is that of `bot/core/jobs.py`.
-    """
-
-    number: int
-    maker: int
-    words: str
-    due: float
-    rule: str
-    kind: str
-    state: str
-    fired: int
-    missed: int
-
-
 JobMark: TypeAlias = tuple[float, int]
 """The `wake` and the row of a job: pages of jobs follow each other in this order."""
 

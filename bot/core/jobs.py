@@ -15,6 +15,7 @@ from frostagent.types.results import ToolResult
 from frostagent.types.tools import ToolContext
 from frostagent.types.traits import Audience
 
+SHOWN_WORDS = 60  # characters of each job in a list
 RECALLABLE = 120.0  # seconds in which recalling the message that made a job cancels it
 
 
@@ -82,6 +83,12 @@ class Job(Struct, frozen=True, kw_only=True):
         return Language.ENGLISH if self.language == "en" else Language.CHINESE
 
     @property
+    def short_words(self) -> str:
+        """Its words as one line for lists."""
+        line = " ".join(self.words.split())
+        return line if len(line) <= SHOWN_WORDS else f"{line[:SHOWN_WORDS]}…"
+
+    @property
     def key(self) -> JobKey:
         return self.where.platform_id, self.number, self.made
 
@@ -144,8 +151,10 @@ class JobQueries(Protocol):
         """The jobs of these accounts whose `wake` has come, the oldest first, limited in number."""
         ...
 
-    async def claimed(self, account: int) -> tuple[Job, ...] | None:
-        """The jobs of the account that are FIRING or REPORTING."""
+    async def in_progress(self, account: int) -> tuple[Job, ...] | None:
+        """The jobs of the account that are FIRING or REPORTING, and the tasks whose moment has come
+        and that are looked at later: their question may have waited in its lane.
+        """
         ...
 
     async def fate(self, job: Job) -> Fate | None:

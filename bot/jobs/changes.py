@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import ClassVar, Final
 
+from msgspec.structs import replace
+
 from bot.core.erasure import SubjectErased
 from bot.core.jobs import Job, JobChanged, JobsEnded
 from bot.core.journal import Entry, MessageErased
@@ -47,12 +49,12 @@ class JobChanges:
 
     def is_current(self, job: Job, *, since: int) -> bool:
         """Whether nobody has changed the job since there were `since` changes, when its read began.
-        Its own latest change is the job itself.
+        Its own latest change is the job itself; `wake` alone is the scheduler's note to itself.
         """
         if since < self._evicted:
             return False
         at, latest = self._latest.get(job.key, UNCHANGED)
-        if at > since and latest != job:
+        if at > since and (latest is None or replace(latest, wake=job.wake) != job):
             return False
         return all(self._latest.get(about, UNCHANGED)[0] <= since for about in _about(job))
 

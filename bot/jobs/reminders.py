@@ -14,9 +14,7 @@ from msgspec.structs import replace
 from bot.core import codec
 from bot.core.actions import JobWords
 from bot.core.command import Asked, at_time
-from bot.core.console_views import ScheduledJob
 from bot.core.conversation import Conversation
-from bot.core.events import message_words
 from bot.core.jobs import (
     Job,
     JobChanged,
@@ -53,6 +51,7 @@ from frostagent.types.errors import InvalidArguments, ToolDenied, ToolFailed
 from frostagent.types.ports import Clock
 from frostagent.types.results import ToolResult
 from frostagent.types.runs import Asker
+from frostagent.types.speech import Text
 from frostagent.types.suspension import Suspend
 from frostagent.types.tools import ToolContext
 from frostagent.types.traits import Audience
@@ -60,7 +59,6 @@ from frostagent.types.traits import Audience
 MAX_OF_PERSON: Final = 20
 MAX_OF_PLACE: Final = 50
 MAX_WORDS: Final = 500  # characters
-SHOWN_WORDS: Final = 60  # characters of each job in a list
 
 SET = Phrase(
     "已设好 J{number}：{moment}{rule}。内容：{words}",
@@ -73,26 +71,27 @@ LINE = Phrase("J{number} {moment}{rule} {words}", "J{number} {moment}{rule} {wor
 ASKS = Phrase("（到时回答）", " (asked then)")
 WHY_SAID = Phrase(
     "提醒 J{number}：{made} 定的，{due}{rule}。说了 {fired} 次，错过 {missed} 次，不经过模型。",
-    "Reminder J{number}: set {made}, {due}{rule}. Said {fired} times, missed {missed}; no model.",
+    "Reminder J{number}: set {made}, {due}{rule}. Sent: {fired}, missed: {missed}. Without a "
+    "model.",
 )
 WHY_ASKED = Phrase(
     "任务 J{number}：{made} 定的，{due}{rule}。做了 {fired} 次，错过 {missed} 次。",
-    "Task J{number}: set {made}, {due}{rule}. Done {fired} times, missed {missed}.",
+    "Task J{number}: set {made}, {due}{rule}. Done: {fired}, missed: {missed}.",
 )
 WHY_NEWS = Phrase(
     "订阅 J{number}：{made} 订的{rule}。发了 {fired} 次新内容，不经过模型。",
-    "Feed J{number}: subscribed {made}{rule}. News {fired} times; no model.",
+    "Feed J{number}: subscribed {made}{rule}. Messages with news: {fired}. Without a model.",
 )
 WHY_DEAD = Phrase(
     "订阅 J{number}：{made} 订的{rule}，现在连续 {failures} 次没读到，所以隔更久才再试。",
-    "Feed J{number}: subscribed {made}{rule}. It could not be read {failures} times in a row up to "
-    "now, so it is tried less often.",
+    "Feed J{number}: subscribed {made}{rule}. The last {failures} attempts to read it failed, so "
+    "it is tried less often.",
 )
 WHY_MISSED = Phrase(
     "J{number}：{made} 定的，{due}{rule}，没能按时说：那时我不在、被禁言或发不出去，超过了期限。"
     "说了 {fired} 次，错过 {missed} 次。",
-    "J{number}: set {made}, {due}{rule}, not said in time: I was away, muted or not heard for too "
-    "long. Said {fired} times, missed {missed}.",
+    "J{number}: set {made}, {due}{rule}, not said in time: I was offline, muted or could not send "
+    "for too long. Sent: {fired}, missed: {missed}.",
 )
 NONE = Phrase("没有定好的提醒。", "No reminders are set.")
 APPROVE = Phrase(
@@ -106,7 +105,7 @@ APPROVE_MOVE = Phrase(
 
 SUBSCRIBED = Phrase(
     "已订阅 J{number}：{title}（{rule}看一次，现有的不算新）",
-    "Subscribed J{number}: {title} (read {rule}; what is there now is not news)",
+    "Subscribed J{number}: {title} (read {rule}; its present entries do not count as new)",
 )
 APPROVE_FEED = Phrase("订阅 {url}", "Subscribe to {url}")
 CATALOGUE.register(__name__, globals())
@@ -143,31 +142,18 @@ on, the tool is offered for good, so that other conversations spend no tokens on
 keeps its cached prefix.
 """
 
-HINTS = (
-    *("提醒", "闹钟", "定时", "叫", "喊我", "别忘", "倒计时", "到点", "每", "后"),
-    *("remind", "alarm", "schedul", "timer", "wake ", "ping ", "every ", "minute", "hour", "j"),
-)
-"""Every match of WANTED contains one of these, so most questions need no search."""
-
 FEED = re.compile(r"订阅|(?<![a-z])(?:rss|feeds?|atom)(?![a-z])|subscri")
 """Matches lower-case questions that may want news of a feed, but not "feedback"."""
 
+HINT = re.compile(
+    "提醒|闹钟|定时|叫|喊我|别忘|倒计时|到点|每|后|remind|alarm|schedul|timer|wake |ping |every "
+    "|minute|hour|j|订阅|rss|feed|atom|subscri"
+)
+"""Matches wherever WANTED or FEED does. Plain words, so most questions cost one quick search."""
+
 FEEDS_OFFERED: Final = PlaceSetting[str]("feeds", read=lambda text: text or None)
 OFFERED: Final = PlaceSetting[str]("reminders", read=lambda text: text or None)
-
-
-def wants_reminder(words: str) -> bool:
-    """Whether a question may want a reminder."""
-    folded = words.casefold()
-    return any(hint in folded for hint in HINTS) and WANTED.search(folded) is not None
-
-
-def wants_feed(words: str) -> bool:
-    """Whether a question may want news of a feed."""
-    return FEED.search(words.casefold()) is not None
-
-
-DEMANDS: Final = ((OFFERED, Reminders, wants_reminder), (FEEDS_OFFERED, Subscriptions, wants_feed))
+DEMANDS: Final = ((OFFERED, Reminders, WANTED), (FEEDS_OFFERED, Subscriptions, FEED))
 
 
 class JobBook:
@@ -204,16 +190,24 @@ class JobBook:
         """The ports of the tools that this question, or an earlier one of the conversation, may
         want.
         """
-        where = question.message.conversation
+        where, words = question.message.conversation, ""
+        for line in (*question.lines, question.message):  # each question comes here: no calls
+            for segment in line.segments:
+                if isinstance(segment, Text):
+                    words += segment.text
+            words += "\n"
+        words = words.casefold()
+        has_hint = HINT.search(words) is not None
         ports: dict[type, object] = {}
-        for setting, port, wants in DEMANDS:
+        for setting, port, wanted in DEMANDS:
             if self._settings.get(setting, where) is None:
-                if not any(wants(message_words(line)) for line in question.said):
+                if not (has_hint and wanted.search(words)):
                     continue
                 self._settings.put(setting, where, "1")
             ports[port] = self
-        # The tool for reminders also lists and cancels feeds.
-        return {**ports, Reminders: self} if Subscriptions in ports else ports
+        if Subscriptions in ports:
+            ports[Reminders] = self  # this tool also lists and cancels feeds
+        return ports
 
     # --- for the tool -----------------------------------------------------------------------------
 
@@ -268,7 +262,7 @@ class JobBook:
         job = await self._find(context.asker, place_of(context), number)
         if _must_be_confirmed(context, job):
             words = APPROVE_CANCEL.format(
-                context.port(Language), number=job.number, words=_short(job.words)
+                context.port(Language), number=job.number, words=job.short_words
             )
             raise Suspend(words, seconds=WAIT)
         return _result(await self.end(job, context.port(Language)), (job,), context)
@@ -289,7 +283,7 @@ class JobBook:
         told = self._told(job, context.port(Language))
         if _must_be_confirmed(context, job):
             words = APPROVE_MOVE.format(
-                context.port(Language), number=job.number, words=_short(job.words), **told
+                context.port(Language), number=job.number, words=job.short_words, **told
             )
             raise Suspend(words, seconds=WAIT)
         if not await self._store.commit(JobChanged(job)):
@@ -313,27 +307,7 @@ class JobBook:
         """End the job. Returns the line that confirms it. Raises ToolFailed."""
         if not await self._store.commit(JobChanged(replace(job, state=JobState.ENDED))):
             raise ToolFailed(NOT_NOW)
-        return CANCELLED.format(language, number=job.number, words=_short(job.words))
-
-    async def scheduled(self, where: Conversation, language: Language) -> list[ScheduledJob] | None:
-        """A conversation's jobs for the console; None if they cannot be read."""
-        found = await self.visible(where, 0)
-        if found is None:
-            return None
-        return [
-            ScheduledJob(
-                number=job.number,
-                maker=job.maker,
-                words=job.words,
-                due=job.due,
-                rule=tell_rule(job.rule, language),
-                kind=job.kind,
-                state=job.state,
-                fired=job.fired,
-                missed=job.missed,
-            )
-            for job in found
-        ]
+        return CANCELLED.format(language, number=job.number, words=job.short_words)
 
     async def explain(self, asked: Asked) -> str:
         """Explain the quoted message by its jobs, one a line, if it is a reminder, news, the latest
@@ -394,7 +368,7 @@ class JobBook:
         for job in jobs:
             place = f"[{job.where.session_id}] " if places else ""
             asks = ASKS.format(language) if job.kind is JobKind.RUN else ""
-            words = f"{place}{_short(job.words)}{asks}"
+            words = f"{place}{job.short_words}{asks}"
             line = LINE.format(
                 language, number=job.number, words=words, **self._told(job, language)
             )
@@ -585,8 +559,3 @@ def _result(words: str, jobs: Collection[Job], context: ToolContext) -> ToolResu
     here = (job.message_id for job in jobs if job.where == place_of(context))
     sources = tuple(dict.fromkeys(filter(None, here)))
     return ToolResult(words, sources=sources, authority=lowest_authority(least))
-
-
-def _short(words: str) -> str:
-    line = " ".join(words.split())
-    return line if len(line) <= SHOWN_WORDS else f"{line[:SHOWN_WORDS]}…"

@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from datetime import time as clock
 from functools import lru_cache
 from itertools import islice, pairwise
+from math import floor
 from pathlib import Path
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -38,6 +39,7 @@ EVERY_RULE = re.compile(
     r"(?:every\s+)?(\d{1,6})\s*(minutes?|mins?|m|hours?|h|days?|d)", re.IGNORECASE
 )
 WORDS = re.compile(r"[A-Z]+")
+LIST_OF_NUMBERS = re.compile(r"\d+(?:,\d+)*")
 WEEKDAYS = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
 MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
 SYMBOLS = {name: place for place, name in enumerate(WEEKDAYS)} | {
@@ -74,7 +76,9 @@ EVERY_DAY = Phrase("每天 {clock}", "every day at {clock}")
 WORKDAYS = Phrase("周一至周五 {clock}", "Monday to Friday at {clock}")
 EVERY_WEEK = Phrase("每{day} {clock}", "every {day} at {clock}")
 EVERY_MONTH = Phrase("每月 {number} 日 {clock}", "on day {number} of every month at {clock}")
+EVERY_YEAR = Phrase("每年 {month}月{number}日 {clock}", "every year on {number} {month} at {clock}")
 EVERY_MINUTES = Phrase("每 {count} 分钟", "every {count} minutes")
+EVERY_HOUR = Phrase("每小时", "every hour")
 EVERY_HOURS = Phrase("每 {count} 小时", "every {count} hours")
 BY_CRON = Phrase("按规则 {fields}", "by the rule {fields}")
 IN_DAYS = Phrase("还有 {count} 天", "in {count} days")
@@ -188,7 +192,7 @@ def latest_moment(rule: str, *, zone: str, due: float, now: float) -> float:
         step = int(rest) * MINUTE
         return due + step * max(0.0, (now - due) // step)
     if kind == CRON:
-        return max(due, next(_firings(rest, zone, now + 1, reverse=True), due))
+        return max(due, next(_firings(rest, zone, floor(now) + 1, reverse=True), due))
     return due
 
 
@@ -309,24 +313,37 @@ def tell_rule(rule: str, language: Language) -> str:
     kind, _, rest = rule.partition(" ")
     if kind == EVERY:
         minutes = int(rest)
+        if minutes == 60:
+            return EVERY_HOUR.format(language)
         if minutes % 60:
             return EVERY_MINUTES.format(language, count=minutes)
         return EVERY_HOURS.format(language, count=minutes // 60)
     if kind != CRON:
         return ""
-    minute, hour, number, month, weekday = rest.split()
-    if not (minute.isdecimal() and hour.isdecimal() and month == "*"):
-        return BY_CRON.format(language, fields=rest)
-    clock = f"{int(hour):02}:{int(minute):02}"
-    match number, weekday:
-        case "*", "*":
+    return _tell_cron(rest, language) or BY_CRON.format(language, fields=rest)
+
+
+def _tell_cron(fields: str, language: Language) -> str:
+    """Empty if only the fields themselves are exact."""
+    minute, hours, number, month, weekdays = fields.split()
+    if not (minute.isdecimal() and LIST_OF_NUMBERS.fullmatch(hours)):
+        return ""
+    comma = language.either("、", ", ")
+    clock = comma.join(f"{int(hour):02}:{int(minute):02}" for hour in hours.split(","))
+    match number, month, weekdays:
+        case "*", "*", "*":
             return EVERY_DAY.format(language, clock=clock)
-        case "*", "1-5" | "MON-FRI":
+        case "*", "*", "1-5" | "MON-FRI":
             return WORKDAYS.format(language, clock=clock)
-        case "*", weekday if weekday in SYMBOLS:
-            day = DAYS.format(language).split()[SYMBOLS[weekday]]
-            return EVERY_WEEK.format(language, day=day, clock=clock)
-        case number, "*" if number.isdecimal():
+        case "*", "*", _ if all(one in SYMBOLS for one in weekdays.split(",")):
+            names = DAYS.format(language).split()
+            told = comma.join(names[SYMBOLS[one]] for one in weekdays.split(","))
+            return EVERY_WEEK.format(language, day=told, clock=clock)
+        case number, "*", "*" if number.isdecimal():
             return EVERY_MONTH.format(language, number=int(number), clock=clock)
+        case number, month, "*" if number.isdecimal() and (month.isdecimal() or month in MONTHS):
+            which = int(month) if month.isdecimal() else MONTHS.index(month) + 1
+            told = language.either(str(which), MONTH_NAMES[which - 1])
+            return EVERY_YEAR.format(language, number=int(number), month=told, clock=clock)
         case _:
-            return BY_CRON.format(language, fields=rest)
+            return ""

@@ -64,7 +64,7 @@ logger = logging.getLogger(__name__)
 
 LOOK: Final = 60.0  # seconds between two looks at the clock, which may be set
 RETRY: Final = 5.0  # seconds, if the journal cannot be used
-BUSY: Final = 1.0  # seconds between two looks while a job is in progress
+UNREADABLE: Final = 1.0  # seconds between two looks while only jobs that cannot be read are due
 CHECK: Final = 60.0  # seconds until the outcome of a firing is looked up
 SOON: Final = 2.0  # seconds until a lost message is first sent again
 AGAIN: Final = 30.0  # seconds until a job that was held is tried again
@@ -74,15 +74,14 @@ UNSURE: Final = 10 * MINUTE  # seconds in which a history may still show the out
 LAG: Final = 5.0  # seconds until a delivered message is in the history
 MESSAGES: Final = 50  # requested from a history
 GIVEN_UP: Final = 30 * 24 * HOUR  # seconds; an older miss is not reported
-AT_ONCE: Final = 8  # jobs that wait for a server concurrently
+AT_ONCE: Final = 8  # jobs of each kind that wait for a server concurrently
 AN_HOUR: Final = 5  # messages about feeds per conversation
 MAX_TRIED: Final = 10_000
 MAX_SHOWN: Final = 10  # jobs in a report of missed ones; the others have another one
-MAX_WORDS: Final = 60  # characters of each job in that report
 
 DEAD_FEED = Phrase(
-    "📰 {title} 一直读不到，先少读几次；不要了就：取消 J{number}",
-    "📰 {title} cannot be read; I try less often. If you need it no more: cancel J{number}",
+    "📰 {title} 一直读不到，之后会少试几次。不要了就说：取消 J{number}",
+    "📰 {title} cannot be read, so I try less often. If you no longer need it: cancel J{number}",
 )
 REMINDER = Phrase("⏰ 提醒：{words}{late}", "⏰ Reminder: {words}{late}")
 MISSED = Phrase("⏰ 没能按时做到：\n{lines}", "⏰ I missed this:\n{lines}")
@@ -101,14 +100,14 @@ SAID: Final = {
 
 
 class _Spoken:
-    """When news of feeds was last sent to a conversation."""
+    """When news of feeds was last sent to a conversation, in monotonic seconds."""
 
     def __init__(self) -> None:
         self._at: deque[float] = deque(maxlen=AN_HOUR)
 
-    def free_at(self, now: float) -> float:
-        """The earliest time of the next message."""
-        return max(now, self._at[0] + HOUR) if len(self._at) == AN_HOUR else now
+    def wait(self, now: float) -> float:
+        """The seconds until the next message may be sent; 0: now."""
+        return max(0.0, self._at[0] + HOUR - now) if len(self._at) == AN_HOUR else 0.0
 
     def note(self, now: float) -> None:
         self._at.append(now)
@@ -164,7 +163,9 @@ class Scheduler:
         self._spoken = DefaultLRU[Conversation, _Spoken](MAX_TRIED, _Spoken)
         self._clock = clock
         self._count = count
-        self._tried = LRU[JobKey, float](MAX_TRIED)  # since when each is retried, in this process
+        # Since when each is retried, or looked for in histories, in monotonic seconds: the clock
+        # may be set meanwhile.
+        self._tried = LRU[JobKey, float](MAX_TRIED)
         self._unsure = LRU[JobKey, float](MAX_TRIED)
         self._looked_at = set[int]()
         self._changed = asyncio.Event()
@@ -172,7 +173,8 @@ class Scheduler:
         self._idle.set()
         self._group: asyncio.TaskGroup | None = None
         self._slow: dict[JobKey, int] = {}  # the number of changes when their work began
-        self._places = asyncio.Semaphore(AT_ONCE)
+        # Apart, so that slow feeds delay no task and no look-up of an outcome.
+        self._places = {kind: asyncio.Semaphore(AT_ONCE) for kind in JobKind}
 
     # --- the timer --------------------------------------------------------------------------------
 
@@ -216,41 +218,43 @@ class Scheduler:
         # While the journal cannot be written, earlier claims may not be in it yet.
         if not await self._store.commit():
             return now + RETRY
-        await self._look_at_claims(accounts)
+        await self._look_at_earlier(accounts)
         busy = set(self._slow)  # their changes may not be in the next read
         found = await self._jobs.due(accounts, now)
         if found is None:
             return now + RETRY
         for job in found:
-            if job.key in busy or job.key in self._slow or self._is_queued(job):
-                busy.add(job.key)
-                continue
             if not self._changes.is_current(job, since=since):
                 self._changed.set()  # its change is in the next read
-                continue
-            try:
-                await self._take(job)
-            except Exception:
-                logger.exception("J%d of account %d goes wrong", job.number, job.where.platform_id)
-                self._change_again(job, since, wake=now + AGAIN)
+            elif job.key in busy or job.key in self._slow or self._is_queued(job):
+                self._change(job, wake=now + CHECK)  # else it would hide later ones from reads
+            else:
+                await self._take_safely(job, since)
         next_wake = await self._jobs.next_wake(accounts)
         if next_wake is None:
             return now + RETRY
-        return max(next_wake, now + BUSY) if busy or self._slow else next_wake
+        return next_wake if found or next_wake > now else now + UNREADABLE
 
-    async def _look_at_claims(self, accounts: Collection[int]) -> None:
-        """Schedule the look-up of an earlier process's claims for when a history may show their
-        outcome.
+    async def _look_at_earlier(self, accounts: Collection[int]) -> None:
+        """Schedule the look at what an earlier process had in progress for when a history may show
+        the outcome.
         """
         for account in set(accounts) - self._looked_at:
             since = self._changes.count
-            claimed = await self._jobs.claimed(account)
-            if claimed is None:
+            earlier = await self._jobs.in_progress(account)
+            if earlier is None:
                 continue
             self._looked_at.add(account)
             soon = self._clock.now() + LAG + 1.0
-            for job in claimed:
+            for job in earlier:
                 self._change_again(job, since, wake=min(job.wake, soon))
+
+    async def _take_safely(self, job: Job, since: int) -> None:
+        try:
+            await self._take(job)
+        except Exception:
+            logger.exception("J%d of account %d goes wrong", job.number, job.where.platform_id)
+            self._change_again(job, since, wake=self._clock.now() + AGAIN)
 
     async def _take(self, job: Job) -> None:
         match job.state:
@@ -264,14 +268,17 @@ class Scheduler:
                 pass
 
     def _begin(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> None:
-        """Run in its own task what waits for a server, so that it delays no reminder."""
+        """Run in its own task what waits for a server, so that it delays no reminder. Until then
+        the job is not due: jobs in progress would fill the reads of due ones.
+        """
         if self._group is not None:
+            job = self._change(job, wake=self._clock.now() + CHECK)
             self._slow[job.key] = self._changes.count
             self._group.create_task(self._do(job, work), name=f"J{job.number}")
 
     async def _do(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> None:
         try:
-            async with self._places:
+            async with self._places[job.kind]:
                 await work(job)
         except Exception:
             logger.exception("J%d of account %d goes wrong", job.number, job.where.platform_id)
@@ -352,15 +359,14 @@ class Scheduler:
         retried soon, then after ever longer pauses, so that messages QQ refuses are not sent for an
         hour.
         """
-        now = self._clock.now()
+        now = self._clock.monotonic()
         since = self._tried.get(job.key, now)
         self._tried.keep(job.key, since)
-        if now - since >= PATIENCE:
+        if (tried := now - since) >= PATIENCE:
             self._miss(job, "it could not be said")
             return
-        pause = max(SOON, now - since) if is_lost else AGAIN
-        pause = min(pause, since + PATIENCE - now)
-        self._change(job, state=JobState.WAITING, wake=now + pause)
+        pause = min(max(SOON, tried) if is_lost else AGAIN, PATIENCE - tried)
+        self._change(job, state=JobState.WAITING, wake=self._clock.now() + pause)
 
     def _say(self, job: Job) -> None:
         language = job.reply_language
@@ -373,9 +379,9 @@ class Scheduler:
 
     async def _read(self, job: Job, *, is_first: bool = False) -> None:
         """Read the feed and say what is new, at most AN_HOUR messages an hour in a conversation."""
-        now, where, notes = self._clock.now(), job.where, read_notes(job.notes)
-        if (free := self._spoken.use(where).free_at(now)) > now:
-            self._change(job, wake=free)
+        where, notes = job.where, read_notes(job.notes)
+        if wait := self._spoken.use(where).wait(self._clock.monotonic()):
+            self._change(job, wake=self._clock.now() + wait)
             return
         try:
             _, notes = await read_news(self._web, notes, is_first=is_first)
@@ -393,13 +399,14 @@ class Scheduler:
             return
         # Much may have happened during the read: other feeds of the place, a mute, the evening.
         now, spoken = self._clock.now(), self._spoken.use(where)
-        if (free := max(spoken.free_at(now), self._morning(where))) > now:
+        wait = spoken.wait(self._clock.monotonic())
+        if (free := max(now + wait, self._morning(where))) > now:
             self._change(job, wake=free)
             return
         if self._is_silent(where):
             self._hold(job)
             return
-        spoken.note(now)
+        spoken.note(self._clock.monotonic())
         self._claim(
             (job,), tell_news(job.words, notes.pending, job.reply_language), JobState.FIRING
         )
@@ -412,6 +419,8 @@ class Scheduler:
         now = self._clock.now()
         step = (next_moment(job.rule, zone=job.zone, due=now, after=now) or now) - now
         again = now + rest_of(step, notes.failures)
+        if notes.failures == DEAD and (self._is_silent(job.where) or self._morning(job.where)):
+            notes = replace(notes, failures=DEAD - 1)  # its maker is informed after the next one
         job = replace(job, notes=codec.write(notes), due=again, wake=again)
         if notes.failures != DEAD:
             self._change(job)
@@ -578,7 +587,7 @@ class Scheduler:
         UNSURE seconds, they count as said and are not sent again.
         """
         now, where = self._clock.now(), job.where
-        since = self._unsure.get(job.key, now)
+        since = self._unsure.get(job.key, self._clock.monotonic())
         self._unsure.keep(job.key, since)
         unconfirmed = self._outbox.unconfirmed
         send = next((one for one in unconfirmed.at(where) if one.send_id == job.claim), None)
@@ -601,7 +610,7 @@ class Scheduler:
                     if unconfirmed.holds(send):
                         self._store.put(*unconfirmed.lost([send]))
                     return Fate.LOST
-        return Fate.OPEN if now - since < UNSURE else Fate.SAID
+        return Fate.OPEN if self._clock.monotonic() - since < UNSURE else Fate.SAID
 
     def _advance(self, job: Job, *, is_said: bool = True) -> None:
         """Complete this firing: the job waits for its next moment, or ends."""
@@ -658,7 +667,7 @@ class Scheduler:
             MISSED_LINE.format(
                 language,
                 moment=tell_date(one.due, zone=one.zone, now=now, language=language),
-                words=one.words[:MAX_WORDS],
+                words=one.short_words,
                 number=one.number,
             )
             for one in missed

@@ -264,8 +264,8 @@ class Outbox:
         return [*self._sender.sends, *self.unconfirmed.sends]
 
     def lines(self, where: Conversation) -> int:
-        """The number of waiting messages there that belong to no turn."""
-        return sum(not send.turn_id for send in self._sender.unsent(where))
+        """The number of waiting messages there that belong to no turn and no job."""
+        return sum(not (send.turn_id or send.yields) for send in self._sender.unsent(where))
 
     def unsent(self, where: Conversation) -> set[str]:
         """The turns with words waiting there that have not been on the wire."""

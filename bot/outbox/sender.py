@@ -66,6 +66,10 @@ class _Queue(Struct):
     worker: asyncio.Task[None] | None = None
 
 
+def _is_full(sends: Sequence[Send], most: int) -> bool:
+    return len(sends) >= most <= sum(not send.yields for send in sends)
+
+
 class Sender:
     """Owns the queues, and while it is open their workers. `mutes` learns of refusals for a mute.
     `rate` and `burst` are those of `Pacing`.
@@ -134,12 +138,12 @@ class Sender:
     # --- queues -----------------------------------------------------------------------------------
 
     def enqueue(self, sends: Sequence[Send], *, most: int | None = MAX_WAITING) -> bool:
-        """Queue the sends of one conversation: all, or none if `most` wait there already or the
-        sender has finished.
+        """Queue the sends of one conversation: all, or none if `most` wait there already, without
+        those that yield, or the sender has finished.
         """
         where = sends[0].action.conversation
         queue = self._queues.get(where)
-        is_full = most is not None and queue is not None and len(queue.sends) >= most
+        is_full = most is not None and queue is not None and _is_full(queue.sends, most)
         if self._group is None or self._is_finished or is_full:
             return False
         if queue is None:
@@ -204,7 +208,7 @@ class Sender:
 
     def _next(self, sends: deque[Send]) -> Send:
         """The next send to leave. One that repeats recent words lets others pass, except later ones
-        of its own turn, and none goes between the pieces of one answer.
+        of its own turn, and so do those of jobs. None goes between the pieces of one answer.
         """
         if len(sends) == 1:
             return sends[0]
@@ -212,15 +216,18 @@ class Sender:
             if send.after is not None and send.after not in sends:
                 return send
         passed: set[str] = set()
+        of_job: Send | None = None
         for send in sends:
             is_bound = send.after is not None or send.turn_id in passed
             if not is_bound and not self._pacing.repeats(
                 send.action.conversation, send.action.words
             ):
-                return send
+                if not send.yields:
+                    return send
+                of_job = of_job or send
             if send.turn_id:
                 passed.add(send.turn_id)
-        return sends[0]
+        return of_job or sends[0]
 
     # --- the wire ---------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bot.core.actions import MergedForward, SendMessage, as_received
+from bot.core.actions import MergedForward, SendMessage, as_received, jobs_in
 from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.journal import Entry, KnownLine, SendChanged, SendQueued, SendState, StoredSend
@@ -78,6 +78,13 @@ class Send:
     """The id under which the message was seen before its answer came."""
     receipt: asyncio.Future[Receipt] = field(default_factory=_future, init=False)
     heard: asyncio.Future[Receipt] = field(default_factory=_future, init=False)
+
+    @property
+    def yields(self) -> bool:
+        """Whether answers go first: it is a reminder, news or a report of a job, of which many may
+        be due at one moment.
+        """
+        return not self.turn_id and jobs_in(self.send_id) is not None
 
     @classmethod
     def of(cls, stored: StoredSend, state: SendState, on_loss: LossReporter | None = None) -> Send:

@@ -12,11 +12,12 @@ import pytest
 from adapters.onebot.transport import OneBotTransport
 from adapters.simulator.wire import mention, text
 from bot.core.actions import SendMessage
+from bot.core.conversation import Conversation
 from tests.e2e.scenarios.doings import DOINGS
 from tests.e2e.scenarios.loop import ScriptedLoop
 from tests.e2e.scenarios.parts import text_of
 from tests.e2e.scenarios.script import FOLDER, read_scenario
-from tests.e2e.scenarios.stage import Stage
+from tests.e2e.scenarios.stage import GROUP, Stage
 
 SCENARIO = FOLDER / "1050-a-reminder.yaml"
 TO_BOT = [mention(10001)]
@@ -112,3 +113,33 @@ def test_a_task_is_done_once_if_its_process_dies_while_the_model_is_asked(
     loop = ScriptedLoop()
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
         assert runner.run(live(loop)) == said
+
+
+def test_a_task_is_done_soon_if_its_process_dies_while_it_waits_in_its_lane(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = read_scenario(FOLDER / "1067-a-task.yaml", DOINGS)
+
+    async def live(loop: ScriptedLoop) -> tuple[int, int]:
+        stage = Stage(scenario, loop=loop, folder=tmp_path)
+        killed = Killed(tmp_path, monkeypatch, after_the_wire=False)
+        async with stage:
+            await stage.simulator.say([*TO_BOT, text(" 半小时后查一下香山，定时")], user_id=20002)
+            await loop.pass_time(1700)
+            assert stage._service is not None
+            stage._service.app.lanes.hold(Conversation(10001, "group", GROUP))
+            await loop.pass_time(105)
+            before = len(stage.model.requests)
+            killed.die()
+            await stage.close()
+            killed.come_back()
+            await stage.open()
+            await loop.pass_time(15)
+            soon = len(stage.model.requests)
+            await loop.pass_time(7200)
+            assert len(stage.model.requests) == soon
+        return before, soon
+
+    loop = ScriptedLoop()
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        assert runner.run(live(loop)) == (2, 4)

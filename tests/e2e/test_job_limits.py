@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -132,3 +134,48 @@ def test_what_has_ended_takes_no_place(tmp_path: Path) -> None:
         return str(stage.model.requests[-1].messages[-1])
 
     assert "已设好 J21" in play(tmp_path, act)
+
+
+@pytest.mark.parametrize(("column", "value"), [("kind", "dance"), ("conversation", "here")])
+def test_reminders_are_said_beside_a_job_that_cannot_be_read(tmp_path: Path, column: str, value: str) -> None:
+    """And the journal is not read over and over for it."""
+
+    async def act(app: Any, stage: Stage, loop: ScriptedLoop) -> tuple[list[str], int]:
+        now, reads = stage.clock.now(), 0
+        assert await app.store.commit(job(1, now + 30), job(2, now + 60))
+        await loop.pass_time(5)
+        with closing(sqlite3.connect(tmp_path / "bot.db")) as connection:
+            connection.execute(f"UPDATE jobs SET {column} = ? WHERE number = 1", (value,))  # a name of ours
+            connection.commit()
+        due = app.scheduler._jobs.due
+
+        async def counting(*args: Any) -> Any:
+            nonlocal reads
+            reads += 1
+            return await due(*args)
+
+        app.scheduler._jobs.due = counting
+        app.scheduler.look()
+        await loop.pass_time(120)
+        return said(stage), reads
+
+    lines, reads = play(tmp_path, act)
+    assert lines == ["⏰ 提醒：R:2."]
+    assert reads < 150
+
+
+def test_a_held_reminder_keeps_its_hour_after_the_clock_was_set_forward(tmp_path: Path) -> None:
+    async def act(app: Any, stage: Stage, loop: ScriptedLoop) -> list[str]:
+        await stage.simulator.incidents.mute(600)
+        await loop.pass_time(1)
+        assert await app.store.commit(job(1, stage.clock.now() + 59))
+        app.scheduler.look()
+        await loop.pass_time(120)
+        stage.clock._began += 2 * HOUR
+        await loop.pass_time(120)
+        await stage.simulator.incidents.mute(0)
+        await loop.pass_time(HOUR)
+        return said(stage)
+
+    (line,) = play(tmp_path, act)
+    assert line.startswith("⏰ 提醒：R:1.（迟到 12")

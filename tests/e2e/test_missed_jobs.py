@@ -43,10 +43,10 @@ class Failing:
         return attempt
 
 
-def missed(number: int, now: float) -> Job:
+def missed(number: int, now: float, words: str = "") -> Job:
     """A reminder of yesterday."""
     moments = {"made": now - 40 * HOUR, "due": now - 20 * HOUR, "wake": now - 20 * HOUR}
-    return Job(number=number, where=WHERE, maker=20002, kind=JobKind.TEXT, words=f"R:{number}.", **moments)  # type: ignore[arg-type]  # all are moments
+    return Job(number=number, where=WHERE, maker=20002, kind=JobKind.TEXT, words=words or f"R:{number}.", **moments)  # type: ignore[arg-type]  # all are moments
 
 
 def reports(folder: Path, count: int, part: str = "_jobs", name: str = "listed", failure: object = None) -> list[str]:
@@ -113,3 +113,23 @@ def test_of_many_missed_ones_each_is_named_once(tmp_path: Path) -> None:
     said = reports(tmp_path, 23, "_jobs", "nothing")
     assert [sum(f"R:{number}." in text for text in said) for number in range(1, 24)] == [1] * 23
     assert len(said) == 3
+
+
+def test_a_missed_one_of_many_lines_and_words_is_named_in_one_line(tmp_path: Path) -> None:
+    async def live(loop: ScriptedLoop) -> list[str]:
+        stage = Stage(read_scenario(FOLDER / "1050-a-reminder.yaml", DOINGS), loop=loop, folder=tmp_path)
+        async with stage:
+            assert stage._service is not None
+            app, now = stage._service.app, stage.clock.now()
+            words = "[CQ:at,qq=all]\n· 周六 别的（J9）\n" + "长" * 60
+            assert await app.store.commit(JobMade(missed(1, now, words)))
+            app.scheduler.look()
+            await loop.pass_time(HOUR)
+        return [text_of(message) for message in stage.simulator.delivered]
+
+    loop = ScriptedLoop()
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        (line,) = runner.run(live(loop))
+    heading, told = line.strip().splitlines()
+    assert heading == "⏰ 没能按时做到："
+    assert told.endswith(f"[CQ:at,qq=all] · 周六 别的（J9） {'长' * 33}…（J1）")

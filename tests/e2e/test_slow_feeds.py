@@ -12,7 +12,7 @@ from bot.core import codec
 from bot.core.conversation import Conversation
 from bot.core.jobs import Job, JobKind, JobMade
 from bot.core.ports import WebResponse
-from bot.jobs.feeds import FeedNotes
+from bot.jobs.feeds import DEAD, FeedNotes
 from bot.memory.modes import Mode
 from tests.e2e.scenarios.doings import DOINGS
 from tests.e2e.scenarios.loop import ScriptedLoop
@@ -20,7 +20,7 @@ from tests.e2e.scenarios.parts import text_of
 from tests.e2e.scenarios.script import FOLDER, read_scenario
 from tests.e2e.scenarios.stage import GROUP, Stage
 
-FEEDS = 60  # more than are read side by side
+FEEDS = 600  # more than are read of the journal at once
 
 
 class Hanging:
@@ -37,8 +37,8 @@ class Hanging:
         raise AssertionError(f"a feed is read, never posted to: {url}")
 
 
-def test_reminders_come_while_feeds_hang(tmp_path: Path) -> None:
-    scenario = read_scenario(FOLDER / "1050-a-reminder.yaml", DOINGS)
+def test_reminders_and_tasks_come_while_feeds_hang(tmp_path: Path) -> None:
+    scenario = read_scenario(FOLDER / "1067-a-task.yaml", DOINGS)
     web = Hanging()
 
     async def live(loop: ScriptedLoop) -> list[str]:
@@ -54,12 +54,12 @@ def test_reminders_come_while_feeds_hang(tmp_path: Path) -> None:
                     number=number,
                     where=where,
                     maker=20002,
-                    kind=JobKind.TEXT if number > FEEDS else JobKind.FEED,
+                    kind={FEEDS + 1: JobKind.TEXT, FEEDS + 2: JobKind.RUN}.get(number, JobKind.FEED),
                     words=f"R:{number}",
                     rule="" if number > FEEDS else "every 30",
                     made=now,
-                    due=now + 10 + number / 10,
-                    wake=now + 10 + number / 10,
+                    due=now + 10 + number / 1000,
+                    wake=now + 10 + number / 1000,
                     notes="" if number > FEEDS else notes,
                 )
                 for number in range(1, FEEDS + 3)
@@ -71,8 +71,51 @@ def test_reminders_come_while_feeds_hang(tmp_path: Path) -> None:
 
     loop = ScriptedLoop()
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
-        assert runner.run(live(loop)) == [f"⏰ 提醒：R:{FEEDS + 1}", f"⏰ 提醒：R:{FEEDS + 2}"]
+        assert runner.run(live(loop)) == [f"⏰ 提醒：R:{FEEDS + 1}", "好，到时候查。"]
     assert 0 < web.asked < FEEDS
+
+
+def test_reminders_come_while_hundreds_of_tasks_wait_in_their_lanes(tmp_path: Path) -> None:
+    async def live(loop: ScriptedLoop) -> list[str]:
+        stage = Stage(read_scenario(FOLDER / "1050-a-reminder.yaml", DOINGS), loop=loop, folder=tmp_path)
+        async with stage:
+            assert stage._service is not None
+            app, now, account = stage._service.app, stage.clock.now(), stage.world.self_id
+            places = [Conversation(account, "private", 30000 + number) for number in range(12)]
+            for place in places:
+                app.lanes.hold(place)
+            tasks = [
+                Job(
+                    number=number,
+                    where=places[number % len(places)],
+                    maker=places[number % len(places)].session_id,
+                    kind=JobKind.RUN,
+                    words="R",
+                    made=now,
+                    due=now + 10,
+                    wake=now + 10,
+                )
+                for number in range(1, 601)
+            ]
+            reminder = Job(
+                number=601,
+                where=Conversation(account, "group", GROUP),
+                maker=20002,
+                kind=JobKind.TEXT,
+                words="R:601",
+                made=now,
+                due=now + 140,
+                wake=now + 140,
+            )
+            assert await app.store.commit(*map(JobMade, [*tasks, reminder]))
+            app.scheduler.look()
+            await loop.pass_time(145)
+            assert len(app.lanes.at(places[0])) == 50
+        return [text_of(message).strip() for message in stage.simulator.delivered]
+
+    loop = ScriptedLoop()
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        assert runner.run(live(loop)) == ["⏰ 提醒：R:601"]
 
 
 class Slow:
@@ -157,3 +200,50 @@ def test_what_was_read_when_the_quiet_hours_began_is_said_after_them(tmp_path: P
         await stage.loop.pass_time(120)
 
     assert play(tmp_path, 1, pass_the_beginning, BOT_QUIET="14:01-16:00") == [0, 1]
+
+
+def test_a_feed_that_dies_while_the_bot_is_silenced_is_told_later_once(tmp_path: Path) -> None:
+    class Dead:
+        """A web that fails once the gate is open."""
+
+        def __init__(self) -> None:
+            self.gate = asyncio.Event()
+
+        async def get(self, url: str, **_: Any) -> WebResponse:
+            await self.gate.wait()
+            return WebResponse(500, b"", url)
+
+    async def live(loop: ScriptedLoop) -> list[str]:
+        stage = Stage(read_scenario(FOLDER / "1050-a-reminder.yaml", DOINGS), loop=loop, folder=tmp_path)
+        async with stage:
+            assert stage._service is not None
+            app, now, web = stage._service.app, stage.clock.now(), Dead()
+            app.scheduler._web = web  # type: ignore[assignment]  # a stand-in
+            where = Conversation(stage.world.self_id, "group", GROUP)
+            job = Job(
+                number=1,
+                where=where,
+                maker=20002,
+                kind=JobKind.FEED,
+                words="R",
+                rule="every 30",
+                made=now,
+                due=now + 10,
+                wake=now + 10,
+                notes=codec.write(FeedNotes("https://a.test/feed", failures=DEAD - 1)),
+            )
+            assert await app.store.commit(JobMade(job))
+            app.scheduler.look()
+            await loop.pass_time(15)
+            app.modes.put(where, Mode.SHADOW)
+            web.gate.set()
+            await loop.pass_time(60)
+            assert stage.simulator.delivered == []
+            app.modes.put(where, Mode.LIVE)
+            await loop.pass_time(4 * 86_400)
+        return [text_of(message) for message in stage.simulator.delivered]
+
+    loop = ScriptedLoop()
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        (line,) = runner.run(live(loop))
+    assert "R 一直读不到" in line

@@ -6,13 +6,14 @@ import math
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select, text
+from sqlalchemy import Connection, Row, and_, func, or_, select, text
 
 from adapters.storage.queries.conversations import conversation_of
 from adapters.storage.queries.scanning import readable
 from adapters.storage.tables import LIVE_JOB, jobs, runs, sends, tool_calls, turns
+from bot.core import codec
 from bot.core.actions import JobWords, jobs_in
-from bot.core.conversation import Conversation
+from bot.core.conversation import Conversation, NotAConversation
 from bot.core.jobs import Fate, Job, JobKind, JobsSaid, JobState
 from bot.core.journal import SendState
 from frostagent.types.runs import Stop
@@ -22,6 +23,8 @@ AT_ONCE = 500  # jobs of one read
 LISTED = 500
 
 LIVE = text(LIVE_JOB)
+KNOWN = and_(jobs.c.kind.in_(JobKind), jobs.c.state.in_(JobState), jobs.c.authority.in_(Audience))
+"""Jobs that this version can read. One of a later version must neither fire nor hide the others."""
 CLAIMED = (JobState.FIRING, JobState.REPORTING)
 LOST = frozenset({SendState.DROPPED, SendState.REFUSED, SendState.WITHDRAWN})
 OPEN = frozenset({SendState.QUEUED, SendState.SENDING})
@@ -29,13 +32,14 @@ OPEN = frozenset({SendState.QUEUED, SendState.SENDING})
 
 def next_wake(connection: Connection, accounts: Collection[int]) -> float:
     # One index look-up per account: for several at once SQLite would sort all waiting jobs.
-    first = select(func.min(jobs.c.wake)).where(LIVE)
+    first = select(func.min(jobs.c.wake)).where(LIVE, KNOWN)
     found = (connection.scalar(first.where(jobs.c.account == one)) for one in accounts)
     return min((wake for wake in found if wake is not None), default=math.inf)
 
 
 def due(connection: Connection, accounts: Collection[int], now: float) -> tuple[Job, ...]:
-    query = select(jobs).where(LIVE, jobs.c.wake <= now).order_by(jobs.c.wake).limit(AT_ONCE)
+    query = select(jobs).where(LIVE, KNOWN, jobs.c.wake <= now)
+    query = query.order_by(jobs.c.wake).limit(AT_ONCE)
     found = [
         row
         for account in accounts
@@ -44,8 +48,10 @@ def due(connection: Connection, accounts: Collection[int], now: float) -> tuple[
     return tuple(readable(_job, sorted(found, key=lambda row: row.wake)))
 
 
-def claimed(connection: Connection, account: int) -> tuple[Job, ...]:
-    query = select(jobs).where(LIVE, jobs.c.account == account, jobs.c.state.in_(CLAIMED))
+def in_progress(connection: Connection, account: int) -> tuple[Job, ...]:
+    is_begun = and_(jobs.c.kind == JobKind.RUN, jobs.c.due < jobs.c.wake)
+    is_begun = or_(jobs.c.state.in_(CLAIMED), and_(jobs.c.state == JobState.WAITING, is_begun))
+    query = select(jobs).where(LIVE, jobs.c.account == account, is_begun)
     return tuple(readable(_job, connection.execute(query.order_by(jobs.c.wake))))
 
 
@@ -134,6 +140,14 @@ def _fate_of_turn(connection: Connection, turn_id: str) -> Fate:
 
 
 def _job(row: Row[Any]) -> Job:
+    """Raises Unreadable."""
+    try:
+        return _read_job(row)
+    except (ValueError, NotAConversation) as error:
+        raise codec.Unreadable(f"J{row.number} of account {row.account}: {error}") from error
+
+
+def _read_job(row: Row[Any]) -> Job:
     return Job(
         number=row.number,
         where=conversation_of(row),

@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
-from adapters.storage.queries.jobs import claimed, due, fate, latest_number, listed, next_wake, said_as
+from adapters.storage.queries.jobs import due, fate, in_progress, latest_number, listed, next_wake, said_as
 from adapters.storage.retention import Retention
 from adapters.storage.tables import jobs
 from bot.core.actions import JobWords
@@ -68,16 +68,41 @@ def test_only_what_is_due_of_these_accounts_is_looked_at_the_oldest_first(
     assert read(database, latest_number, 5) == 0
 
 
+@pytest.mark.parametrize(
+    ("column", "value"), [("kind", "dance"), ("state", "asleep"), ("authority", "nobody"), ("conversation", "here")]
+)
+def test_a_job_of_a_later_version_hides_no_other_one(
+    batches: EntryBatches, database: Database, column: str, value: str
+) -> None:
+    batches.write(put(job(1, wake=NOW + 1), job(2, wake=NOW + 2, state=JobState.FIRING)))
+    batches.run(lambda connection: connection.execute(jobs.update().where(jobs.c.number == 1).values({column: value})))
+    assert numbers(database) == [2]
+    assert [one.number for one in read(database, listed, BOT)] == [2]
+    assert [one.number for one in read(database, in_progress, BOT)] == [2]
+    if column != "conversation":
+        assert read(database, next_wake, [BOT]) == NOW + 2
+
+
 def test_a_job_is_found_by_its_number_among_more_than_a_list_shows(batches: EntryBatches, database: Database) -> None:
     batches.write(put(*(job(number, due=NOW + number) for number in range(1, 503)), job(502, where=ELSEWHERE)))
     assert [one.number for one in read(database, partial(listed, number=502), BOT)] == [502]
     assert read(database, partial(listed, number=503), BOT) == ()
 
 
-def test_the_claimed_are_those_that_do_not_know_what_became_of_it(batches: EntryBatches, database: Database) -> None:
+def test_a_task_whose_moment_has_come_and_that_is_looked_at_later_is_in_progress(
+    batches: EntryBatches, database: Database
+) -> None:
+    later: dict[str, Any] = {"due": NOW, "wake": NOW + 60}
+    batches.write(put(job(1, kind=JobKind.RUN, **later), job(2, kind=JobKind.TEXT, **later)))
+    batches.write(put(job(3, kind=JobKind.RUN, due=NOW, wake=NOW)))
+    batches.write(put(job(4, kind=JobKind.RUN, state=JobState.MISSED, **later)))
+    assert [one.number for one in read(database, in_progress, BOT)] == [1]
+
+
+def test_in_progress_are_those_that_do_not_know_what_became_of_it(batches: EntryBatches, database: Database) -> None:
     made = [job(number, state=state) for number, state in enumerate(JobState)]
     batches.write(put(*made, job(1, where=ELSEWHERE, state=JobState.FIRING)))
-    assert [one.state for one in read(database, claimed, BOT)] == [JobState.FIRING, JobState.REPORTING]
+    assert [one.state for one in read(database, in_progress, BOT)] == [JobState.FIRING, JobState.REPORTING]
 
 
 def test_what_has_ended_stays_so(batches: EntryBatches, database: Database) -> None:

@@ -22,6 +22,8 @@ MINE = Conversation(BOT, "private", GROUP.session_id)
     [
         (JobChanged(replace(JOB, state=JobState.ENDED)), False),
         (JobChanged(JOB), True),  # its own latest change
+        (JobChanged(replace(JOB, wake=9)), True),  # the scheduler looks at it later
+        (JobChanged(replace(JOB, due=9, wake=9)), False),
         (JobChanged(replace(JOB, number=2)), True),
         (JobChanged(replace(JOB, made=9, due=9)), True),  # the number was given again
         (JobsEnded(GROUP, 5, 9), False),

@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
+from typing import Any, cast
+
 from bot.core.conversation import Conversation
-from bot.core.jobs import Job, JobKind
-from bot.jobs.reminders import HINTS, may_change, may_see, wants_reminder
+from bot.core.jobs import Job, JobKind, Reminders, Subscriptions
+from bot.jobs.changes import JobChanges
+from bot.jobs.reminders import HINT, JobBook, may_change, may_see
+from bot.prompt.compose import Question
 from frostagent.types.runs import Asker
 from frostagent.types.traits import Audience
 from tests.cases import each_case
-from tests.fakes import BOT, GROUP
+from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, said
+from tests.settings import kept_settings
 
 ELSEWHERE = Conversation(BOT, "group", 9)
 PRIVATE = Conversation(BOT, "private", 5)
+
+
+def offered(*lines: str, book: JobBook | None = None) -> set[type]:
+    """The ports of the tools that are offered for a question of these lines."""
+    *earlier, last = map(said, lines)
+    return {*(book or job_book()).on_demand(Question(last, lines=tuple(earlier)))}
+
+
+def job_book() -> JobBook:
+    store, unused = RecordingStore(), cast("Any", None)
+    return JobBook(
+        jobs=unused,
+        changes=JobChanges(),
+        store=store,
+        settings=kept_settings(store),
+        owners=(),
+        zone="",
+        clock=ManualClock(),
+        look=unused,
+        web=unused,
+    )
 
 
 @each_case(
@@ -37,11 +65,43 @@ PRIVATE = Conversation(BOT, "private", 5)
     ],
 )
 def test_a_question_wants_a_reminder_or_not(words: str, wants: bool) -> None:
-    assert wants_reminder(words) is wants
+    assert offered(words) == ({Reminders} if wants else set())
 
 
-def test_most_questions_are_not_searched() -> None:
-    assert not any(hint in "今天晚上去不去香山看红叶，人可能有点多" for hint in HINTS)
+@each_case(
+    ("words", "wants"),
+    [("订阅 https://a.test", True), ("An RSS feed", True), ("SUBSCRIBE to it", True), ("your feedback", False)],
+)
+def test_a_question_wants_a_feed_or_not(words: str, wants: bool) -> None:
+    assert offered(words) == ({Reminders, Subscriptions} if wants else set())
+
+
+def test_any_line_of_a_question_may_want_it_but_no_two_together() -> None:
+    assert offered("J3", "改到九点", "谢谢") == {Reminders}
+    assert offered("五分钟", "后来呢") == set()
+
+
+def test_a_chat_that_once_wanted_it_is_offered_it_for_good() -> None:
+    book = job_book()
+    assert offered("订阅 https://a.test", book=book) == {Reminders, Subscriptions}
+    assert offered("今天天气如何", book=book) == {Reminders, Subscriptions}
+
+
+def test_a_plain_question_is_asked_about_in_few_calls() -> None:
+    book, calls = job_book(), list[str]()
+    question = Question(said("今天晚上去不去香山看红叶，人可能有点多"))
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            calls.append(frame.f_code.co_name)
+
+    sys.setprofile(note)
+    try:
+        book.on_demand(question)
+    finally:
+        sys.setprofile(None)
+    assert HINT.search("今天晚上去不去香山看红叶，人可能有点多") is None
+    assert calls == ["on_demand", "get", "get"]
 
 
 def job(maker: int, where: Conversation = GROUP) -> Job:

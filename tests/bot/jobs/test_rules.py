@@ -91,7 +91,15 @@ def test_what_is_no_moment_is_refused_in_words_that_say_what_may_be_meant(text: 
         ("*/10 * * * *", "cron */10 * * * *", "按规则 */10 * * * *", "by the rule */10 * * * *"),
         ("0,10 8 * * *", "cron 0,10 8 * * *", "按规则 0,10 8 * * *", "by the rule 0,10 8 * * *"),
         ("2h", "every 120", "每 2 小时", "every 2 hours"),
+        ("every 1 hour", "every 60", "每小时", "every hour"),
         ("every 1 day", "every 1440", "每 24 小时", "every 24 hours"),
+        ("0 9,18 * * *", "cron 0 9,18 * * *", "每天 09:00、18:00", "every day at 09:00, 18:00"),
+        ("0 9 * * 1,wed,7", "cron 0 9 * * 1,WED,7", "每周一、周三、周日 09:00", "every Mon, Wed, Sun at 09:00"),
+        ("0 9 * * 1-3", "cron 0 9 * * 1-3", "按规则 0 9 * * 1-3", "by the rule 0 9 * * 1-3"),
+        ("0 8 14 2 *", "cron 0 8 14 2 *", "每年 2月14日 08:00", "every year on 14 Feb at 08:00"),
+        ("0 8 1 jan *", "cron 0 8 1 JAN *", "每年 1月1日 08:00", "every year on 1 Jan at 08:00"),
+        ("0 8 1 1,7 *", "cron 0 8 1 1,7 *", "按规则 0 8 1 1,7 *", "by the rule 0 8 1 1,7 *"),
+        ("0 8 1 1 1", "cron 0 8 1 1 1", "按规则 0 8 1 1 1", "by the rule 0 8 1 1 1"),
         ("0 8 * * *", "cron 0 8 * * *", "每天 08:00", "every day at 08:00"),
         ("cron 0 8 * * 1-5", "cron 0 8 * * 1-5", "周一至周五 08:00", "Monday to Friday at 08:00"),
         ("5 20 * * sun", "cron 5 20 * * SUN", "每周日 20:05", "every Sun at 20:05"),
@@ -183,6 +191,11 @@ def test_a_day_that_only_some_months_have_is_left_out_in_the_others() -> None:
 def test_what_comes_once_has_no_next_moment() -> None:
     assert next_moment("", zone=BERLIN, due=NOON, after=NOON) is None
     assert latest_moment("", zone=BERLIN, due=NOON, now=NOON + 1e6) == NOON
+
+
+@each_case(("now", "latest"), [(NOON + 1799.5, NOON), (NOON + 1800.0, NOON + 1800), (NOON + 1800.5, NOON + 1800)])
+def test_the_latest_moment_has_come_to_the_fraction_of_a_second(now: float, latest: float) -> None:
+    assert latest_moment("cron */30 * * * *", zone=BERLIN, due=NOON, now=now) == latest
 
 
 RULES = st.sampled_from(["cron 0 8 * * *", "cron 30 2 * * *", "cron 0 */3 * * 1-5", "every 10", "every 1441"])

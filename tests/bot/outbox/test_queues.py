@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.core.actions import SendMessage, send_prefix_of_person
+from bot.core.actions import JobWords, SendMessage, send_name_of_jobs, send_prefix_of_person
 from bot.core.erasure import SubjectErased
 from bot.core.errors import NotConnected
 from bot.outbox.pacing import APART
@@ -51,6 +51,23 @@ async def test_what_repeats_what_was_just_said_lets_others_pass() -> None:
             transport.gate.set()
         await post.outbox.wait_idle()
     assert transport.texts == ["sorry", "one", "two", "of nobody's turn", "sorry", "later in b", "sorry", "and why"]
+
+
+async def test_answers_go_before_any_number_of_reminders_and_have_room_beside_them() -> None:
+    transport = Slow()
+    async with office(transport) as post:
+        for number in range(MAX_WAITING + 2):
+            name = send_name_of_jobs(777, JobWords.FIRED, [number])
+            post.outbox.claim(hello(f"reminder {number}"), lambda _: (), name=name)
+        await transport.entered.wait()
+        assert post.outbox.lines(GROUP) == 0
+        assert post.outbox.post(hello("answer"), turn_id="a")
+        assert post.outbox.post(hello("line"))
+        assert post.outbox.lines(GROUP) == 1
+        transport.gate.set()
+        await post.outbox.wait_idle()
+    assert transport.texts[:4] == ["reminder 0", "answer", "line", "reminder 1"]
+    assert len(transport.texts) == MAX_WAITING + 4
 
 
 async def test_nothing_goes_between_the_pieces_of_one_answer() -> None:
