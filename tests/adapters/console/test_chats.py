@@ -160,7 +160,7 @@ async def test_a_group_shows_what_it_says_of_who_comes_and_goes_and_whom_it_lets
         assert HOSTILE not in text
         for words in (
             "from GROUPS_FILE",
-            "The persona finds the words",
+            "Written by the cheap model",
             "set by command or here · changed by 20001, ",
             "accepted if the answer has",
             "refused if the answer has <code>/spam/</code>",
@@ -190,7 +190,7 @@ async def test_what_a_group_says_is_changed_and_who_did_it_is_written_down() -> 
             assert (await post("left", do, "typed, too"))[0] == 200
             assert place.greetings["left"].words == do
         status, text = await post("left", "words", " ")
-        assert (status, "Write some words" in text) == (400, True)
+        assert (status, "Write a message" in text) == (400, True)
         status, text = await post("left", "words", "x" * (LONGEST + 1))
         assert (status, "at most 200 characters" in text, f'value="{"x" * 201}"' in text) == (400, True, True)
         assert (await post("left", "words", "x" * LONGEST))[0] == 200

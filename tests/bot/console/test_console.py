@@ -398,7 +398,7 @@ async def test_what_a_group_says_of_who_joins_is_changed_by_page_or_command_and_
         await qq.say("@bot /welcome run", user_id=20001)
         await qq.wait_sent(before + 1)
         page = await ask(at)
-        assert ("The persona finds the words" in page, "changed by 20001, " in page) == (True, True)
+        assert ("Written by the cheap model" in page, "changed by 20001, " in page) == (True, True)
         # A bot of a cluster has the settings of its own accounts in memory; the page shows any.
         assert await app.store.commit(PlaceSet(ELSEWHERE, "farewell", "set by another worker"))
         assert "set by another worker" in await ask(f"/chats/{ELSEWHERE}")

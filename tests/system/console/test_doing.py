@@ -387,8 +387,8 @@ async def test_a_job_is_cancelled_and_a_greeting_changed_with_clicks_and_the_ent
     assert (own.greetings["joined"].words, own.greetings["left"].words) == ("Hi {name}", "off")
     await left.fill(" ")
     async with page.expect_navigation():
-        await page.get_by_role("button", name="Use these words", exact=True).nth(1).click()
-    assert "Write some words" in await told(page)
+        await page.get_by_role("button", name="Use this message", exact=True).nth(1).click()
+    assert "Write a message" in await told(page)
     assert done(own)[-3:] == [
         ("cancel", str(ELSEWHERE), "J8"),
         ("welcome", str(GROUP), "ok"),
