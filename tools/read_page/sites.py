@@ -13,13 +13,13 @@ import asyncio
 import html
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple, TypeAlias
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from bot.core.documents import Document
@@ -30,6 +30,11 @@ from tools.read_page.client import BadStatus, PageClient, one_line, read_json
 logger = logging.getLogger(__name__)
 
 CHINA: Final = timezone(timedelta(hours=8))
+Whole: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+"""A number in an answer. A larger one is another schema: it has thousands of digits, perhaps."""
+Count: TypeAlias = Whole | str | None
+"""How many; a text if the site hides it, None if it does not say."""
+
 LONGEST_LINE: Final = 2_000  # characters of one line of a description
 MOST_TEXT: Final = 60_000  # characters of a description or of subtitles
 
@@ -144,20 +149,20 @@ class _Owner(Struct):
 
 
 class _Statistics(Struct):
-    view: int | str = 0
-    danmaku: int | str = 0
-    reply: int | str = 0
-    favorite: int | str = 0
-    coin: int | str = 0
-    share: int | str = 0
-    like: int | str = 0
+    view: Count = None
+    danmaku: Count = None
+    reply: Count = None
+    favorite: Count = None
+    coin: Count = None
+    share: Count = None
+    like: Count = None
 
 
 class _Part(Struct):
-    cid: int = 0
-    page: int = 1
+    cid: Whole = 0
+    page: Whole = 1
     part: str = ""
-    duration: int = 0
+    duration: Whole | None = None
 
 
 class _Subtitle(Struct):
@@ -173,21 +178,21 @@ class _Subtitles(Struct):
 
 class _Video(Struct):
     bvid: str
-    aid: int
+    aid: Whole
     title: str
     owner: _Owner = field(default_factory=_Owner)
     stat: _Statistics = field(default_factory=_Statistics)
     desc: str | None = None
     tname: str | None = None
-    pubdate: int = 0
-    duration: int = 0
-    cid: int = 0
+    pubdate: Whole = 0
+    duration: Whole | None = None
+    cid: Whole = 0
     pages: Sequence[_Part] | None = None
     subtitle: _Subtitles | None = None
 
 
 class _VideoAnswer(Struct):
-    code: int
+    code: Whole
     message: str | None = None
     data: _Video | None = None
 
@@ -197,7 +202,7 @@ class _PlayerData(Struct):
 
 
 class _PlayerAnswer(Struct):
-    code: int
+    code: Whole
     data: _PlayerData | None = None
 
 
@@ -253,14 +258,16 @@ def _video_facts(video: _Video) -> list[str]:
         "comments": stat.reply,
         "danmaku": stat.danmaku,
     }
-    facts = [f"Statistics: {', '.join(f'{_number(n)} {name}' for name, n in counts.items())}"]
-    about = f"Length: {_length(video.duration)}"
-    facts.append(f"{about}. Category: {one_line(video.tname, 40)}" if video.tname else about)
+    told = [f"{_number(count)} {name}" for name, count in counts.items() if count is not None]
+    facts = _fields(Statistics=", ".join(told))
+    length = None if video.duration is None else _length(video.duration)
+    facts += filter(None, [". ".join(_fields(Length=length, Category=video.tname))])
     facts += ["# Description", *(_lines(video.desc) or ("(none)",))]
     if video.pages and len(video.pages) > 1:
         facts.append(f"# Parts ({len(video.pages)})")
         facts += [
-            f"{one.page}. {one_line(one.part, 100)} ({_length(one.duration)})"
+            f"{one.page}. {one_line(one.part, 100)}"
+            + ("" if one.duration is None else f" ({_length(one.duration)})")
             for one in video.pages[:MOST_PARTS]
         ]
     return facts
@@ -349,9 +356,9 @@ class _Repository(Struct):
     language: str | None = None
     license: _Licence | None = None
     topics: Sequence[str] = ()
-    stargazers_count: int = 0
-    forks_count: int = 0
-    open_issues_count: int = 0
+    stargazers_count: Count = None
+    forks_count: Count = None
+    open_issues_count: Count = None
     created_at: str | None = None
     pushed_at: str | None = None
     archived: bool = False
@@ -368,8 +375,8 @@ class _Written(Struct):
 
 class _Asset(Struct):
     name: str
-    size: int = 0
-    download_count: int = 0
+    size: Whole = 0
+    download_count: Whole = 0
 
 
 class _Release(Struct):
@@ -395,7 +402,7 @@ class _Issue(_Written, kw_only=True):
     title: str
     state: str = ""
     state_reason: str | None = None
-    comments: int = 0
+    comments: Whole = 0
     labels: Sequence[_Label] = ()
     pull_request: _PullRequest | None = None
 
@@ -405,8 +412,8 @@ async def _read_repository(found: re.Match[str], client: PageClient) -> SitePage
     told = await client.json(f"{GITHUB}/{name}", _Repository, accept=GITHUB_JSON)
     facts = [
         one_line(told.description, 500),
-        f"Stars: {_number(told.stargazers_count)}. Forks: {_number(told.forks_count)}.",
-        f"Open issues and pull requests: {_number(told.open_issues_count)}.",
+        _counts({"Stars": told.stargazers_count, "Forks": told.forks_count}),
+        _counts({"Open issues and pull requests": told.open_issues_count}),
         *_fields(
             Language=told.language,
             Licence=told.license.name if told.license else "",
@@ -556,17 +563,17 @@ class _Post(Struct):
 
 
 class _ApiPost(_Post):
-    voteup_count: int = 0
-    comment_count: int = 0
-    created_time: int = 0  # of an answer
-    created: int = 0  # of an article
+    voteup_count: Count = None
+    comment_count: Count = None
+    created_time: Whole = 0  # of an answer
+    created: Whole = 0  # of an article
 
 
 class _PagePost(_Post):
-    voteup_count: int = field(default=0, name="voteupCount")
-    comment_count: int = field(default=0, name="commentCount")
-    created_time: int = field(default=0, name="createdTime")
-    created: int = 0
+    voteup_count: Count = field(default=None, name="voteupCount")
+    comment_count: Count = field(default=None, name="commentCount")
+    created_time: Whole = field(default=0, name="createdTime")
+    created: Whole = 0
 
 
 class _Entities(Struct):
@@ -607,15 +614,13 @@ async def _read_zhihu(found: re.Match[str], client: PageClient) -> SitePage:
             return SitePage(page, await client.read(response))
     written = await client.read_html(f"<article>{post.content}</article>")
     title = post.title or (post.question.title if post.question else "")
+    counts = _counts({"Upvotes": post.voteup_count, "Comments": post.comment_count})
     document = Document(
         kind="Zhihu answer" if answer else "Zhihu article",
         title=one_line(title),
         author=one_line(post.author.name if post.author else ""),
         date=_day(post.created_time or post.created),
-        paragraphs=(
-            f"Upvotes: {_number(post.voteup_count)}. Comments: {_number(post.comment_count)}.",
-            *written.paragraphs,
-        ),
+        paragraphs=tuple(filter(None, (counts, *written.paragraphs))),
         is_cut=written.is_cut,
     )
     return SitePage(page, document)
@@ -761,6 +766,12 @@ def _lines(text: str | None) -> list[str]:
 def _fields(**values: str | None) -> list[str]:
     told = {name: one_line(value, 300) for name, value in values.items()}
     return [f"{name}: {value}" for name, value in told.items() if value]
+
+
+def _counts(values: Mapping[str, Count]) -> str:
+    """The counts that the site told, in one line; empty if it told none."""
+    told = {name: value for name, value in values.items() if value is not None}
+    return " ".join(f"{name}: {_number(value)}." for name, value in told.items())
 
 
 def _number(value: int | str) -> str:

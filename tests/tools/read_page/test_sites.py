@@ -5,6 +5,7 @@ and what follows if a site refuses, is slow or answers something else.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -115,8 +116,30 @@ async def test_a_video_of_an_old_number_and_one_with_nothing_said_are_read(serve
     answer = await read("https://www.bilibili.com/video/av170002")
     assert server.asked[0].query == {"aid": bodies.AV}
     assert "url: https://www.bilibili.com/video/av170002\nshown:" in answer
-    assert "  Statistics: 0 views" in answer
-    assert "  # Description\n  (none)\n" in answer
+    assert "text:\n  Length: 10:05\n  # Description\n  (none)\n" in answer
+
+
+@pytest.mark.parametrize(
+    ("row", "url", "told"),
+    [
+        ("bilibili", bodies.VIDEO, bodies.video(stat={"view": "--", "like": 0}, duration=None, tname=None)),
+        ("repository", bodies.REPOSITORY, {"full_name": "frost/almanac"}),
+        ("answer", bodies.ANSWER, {"content": "<p>答。</p>"}),
+    ],
+)
+async def test_a_count_that_a_site_does_not_tell_is_not_told_as_zero(
+    row: str, url: str, told: Any, server: Replay, read: ReadPage
+) -> None:
+    bodies.ROWS[row][1](server, told)
+    first = (await read(url)).partition("text:\n")[2].splitlines()[:2]
+    assert (
+        first
+        == {
+            "bilibili": ["  Statistics: -- views, 0 likes", "  # Description"],
+            "repository": ["  # README", "  # Almanac"],
+            "answer": ["  答。"],
+        }[row]
+    )
 
 
 async def test_public_subtitles_are_read_with_their_times_chinese_before_others(server: Replay, read: ReadPage) -> None:
@@ -481,6 +504,25 @@ async def test_the_plain_page_is_read_if_the_api_answers_in_another_schema(
     answer = await read(url)
     assert f"title: 首页\nurl: {url}\nshown: all (page)\n" in answer
     assert "程序也读得到一些" in answer
+
+
+@pytest.mark.parametrize(
+    ("row", "told", "number"),
+    [
+        ("bilibili", bodies.video(), "123456"),
+        ("bilibili", bodies.video(), bodies.AV),
+        ("repository", bodies.repository(), "4321"),
+        ("release", bodies.release(), "2500000"),
+        ("issue", bodies.issue(comments=77777), "77777"),
+        ("answer", bodies.answer(), "2345"),
+    ],
+)
+async def test_the_plain_page_is_read_if_a_number_has_hundreds_of_digits(
+    row: str, told: Any, number: str, server: Replay, read: ReadPage
+) -> None:
+    url, tell = bodies.ROWS[row]
+    tell(server, json.dumps(told).replace(f": {number}", f": {'9' * 400}"))
+    assert "shown: all (page)" in await read(url)
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 412, 429, 500])
