@@ -22,9 +22,9 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
-from bot.core.documents import Document
+from bot.core.documents import Document, UnreadableDocument
 from bot.core.language import CATALOGUE, Bilingual, Phrase, text_of
-from frostagent.types.errors import ToolFailed
+from frostagent.types.errors import Lack, ToolFailed
 from tools.read_page.client import BadStatus, PageClient, one_line, read_json
 
 logger = logging.getLogger(__name__)
@@ -338,6 +338,7 @@ GITHUB: Final = "https://api.github.com/repos"
 GITHUB_JSON: Final = "application/vnd.github.html+json"
 MOST_COMMENTS: Final = 5
 MOST_ASSETS: Final = 20
+UNREAD: Final = "(cannot be read: {why})"
 REMARK: Final = re.compile(r"<!--.*?(?:-->|$)", re.DOTALL)
 
 
@@ -442,7 +443,7 @@ async def _read_readme(name: str, client: PageClient) -> tuple[str, ...]:
     except ToolFailed as error:  # the rest is worth telling
         if isinstance(error, BadStatus) and error.status == 404:
             return ()
-        return (f"(cannot be read: {error})",)
+        return (UNREAD.format(why=error),)
 
 
 async def _read_release(found: re.Match[str], client: PageClient) -> SitePage:
@@ -482,6 +483,7 @@ async def _read_issue(found: re.Match[str], client: PageClient) -> SitePage:
     name, number = _repository(found), found["number"]
     told = await client.json(f"{GITHUB}/{name}/issues/{number}", _Issue, accept=GITHUB_JSON)
     comments: Sequence[_Written] = ()
+    refused = ""
     if told.comments:
         try:
             comments = await client.json(
@@ -490,8 +492,8 @@ async def _read_issue(found: re.Match[str], client: PageClient) -> SitePage:
                 params={"per_page": str(MOST_COMMENTS)},
                 accept=GITHUB_JSON,
             )
-        except ToolFailed:
-            comments = ()
+        except ToolFailed as error:
+            refused = f": {error}"
     is_pull = told.pull_request is not None
     state = told.state_reason or told.state
     if told.pull_request and told.pull_request.merged_at:
@@ -510,7 +512,7 @@ async def _read_issue(found: re.Match[str], client: PageClient) -> SitePage:
         paragraphs.append(f"# Comment of {who} on {one_line(one.created_at)[:10]}")
         paragraphs += await _written(one.body_html, one.body, client) or ("(nothing)",)
     if (left := told.comments - len(comments[:MOST_COMMENTS])) > 0:
-        paragraphs.append(f"({left} more comments are not shown)")
+        paragraphs.append(f"({left} more comments are not shown{refused})")
     document = Document(
         kind="GitHub pull request" if is_pull else "GitHub issue",
         title=one_line(f"{told.title} · {name}#{number}"),
@@ -524,14 +526,14 @@ async def _read_issue(found: re.Match[str], client: PageClient) -> SitePage:
 
 
 async def _written(body_html: str | None, body: str | None, client: PageClient) -> tuple[str, ...]:
-    """The paragraphs of what somebody wrote: rendered, else as it was written. Empty if nothing of
-    it is seen.
+    """The paragraphs of what somebody wrote: rendered, else as it was written; why, if it cannot be
+    read. Empty if nothing of it is seen.
     """
     if body_html:
         try:
             return (await client.read_html(body_html)).paragraphs
-        except ToolFailed:
-            return ()
+        except UnreadableDocument as error:
+            return () if error.lack is Lack.EMPTY else (UNREAD.format(why=error),)
     return tuple(_lines(REMARK.sub("", body or "")))
 
 

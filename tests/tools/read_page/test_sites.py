@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -376,10 +377,31 @@ async def test_a_pull_request_says_whether_it_was_merged(server: Replay, read: R
 
 async def test_an_issue_whose_comments_are_refused_is_told_without(server: Replay, read: ReadPage) -> None:
     bodies.tell_issue(server)
-    server.tell(f"{bodies.API}/issues/7/comments", {"message": "rate limit"}, status=403)
+    server.tell(f"{bodies.API}/issues/7/comments", {"message": "rate limit"}, status=403, headers=bodies.SPENT)
     answer = await read(bodies.ISSUE)
     assert "算成了十月二十四日" in answer
-    assert answer.endswith("(7 more comments are not shown)")
+    assert answer.endswith("(7 more comments are not shown: the site takes no more requests now (403))")
+
+
+@pytest.mark.parametrize("headers", [bodies.SPENT, {"Retry-After": "60"}])
+async def test_a_quota_of_github_that_is_spent_is_told_as_such(
+    headers: dict[str, str], server: Replay, read: ReadPage
+) -> None:
+    bodies.tell_repository(server)
+    server.tell(f"{bodies.API}/readme", {"message": "API rate limit exceeded"}, status=403, headers=headers)
+    assert "  # README\n  (cannot be read: the site takes no more requests now (403))" in await read(bodies.REPOSITORY)
+
+
+async def test_what_somebody_wrote_is_not_told_as_nothing_if_it_cannot_be_read(
+    server: Replay, site: HttpxWeb, clock: StoppedClock
+) -> None:
+    bodies.tell_release(server)
+    reader = ReaderProcess(command=(sys.executable, "-c", "raise SystemExit(1)"))
+    page = await Pages(web=site, documents=reader, clock=clock).read(bodies.RELEASE, run_id="r")
+    await reader.aclose()
+    assert page.document.kind == "GitHub release"
+    told = page.document.paragraphs[page.document.paragraphs.index("# What it says") + 1]
+    assert told.startswith("(cannot be read: ")
 
 
 async def test_a_comment_of_pictures_alone_says_nothing(server: Replay, read: ReadPage) -> None:
