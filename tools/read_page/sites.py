@@ -550,6 +550,7 @@ def _repository(found: re.Match[str]) -> str:
 
 POSTS: Final = "https://www.zhihu.com/api/v4"
 INCLUDE: Final = "content,voteup_count,comment_count,created_time,created,author,question,title"
+ZHIHU_HOSTS: Final = frozenset({"www.zhihu.com", "zhuanlan.zhihu.com"})
 INITIAL: Final = b'id="js-initialData"'
 
 
@@ -610,10 +611,13 @@ async def _read_zhihu(found: re.Match[str], client: PageClient) -> SitePage:
             response = await client.get(page)
         except ToolFailed as error:
             raise SiteRefused(text_of(error)) from error
-        if urlsplit(response.url).path.startswith("/account/"):
+        led = urlsplit(response.url)
+        is_theirs = led.hostname in ZHIHU_HOSTS
+        if is_theirs and led.path.startswith("/account/"):
             raise SiteRefused(NEEDS_CHECK.fill(site=ZHIHU))
-        if (post := _initial_post(response.body, kind, number)) is None:
-            return SitePage(page, await client.read(response))
+        post = _initial_post(response.body, kind, number) if is_theirs else None
+        if post is None:
+            return SitePage(response.url, await client.read(response))
     written = await client.read_html(f"<article>{post.content}</article>")
     title = post.title or (post.question.title if post.question else "")
     counts = _counts({"Upvotes": post.voteup_count, "Comments": post.comment_count})
@@ -644,6 +648,7 @@ def _initial_post(body: bytes, kind: str, number: str) -> _PagePost | None:
 # github.com/DIYgod/RSSHub, lib/utils/wechat-mp.ts: `ct`, `js_content`; `js_name`, `nickname` and
 # the sentences of refusals are what public readers of these pages look for.
 
+WECHAT_HOST: Final = "mp.weixin.qq.com"
 ARTICLE: Final = b'id="js_content"'
 LONGEST_TAG: Final = 2_000  # bytes
 STYLE: Final = re.compile(rb'\sstyle="[^"]*"')
@@ -666,15 +671,15 @@ async def _read_wechat(found: re.Match[str], client: PageClient) -> SitePage:
         response = await client.get(url)
     except ToolFailed as error:
         raise SiteRefused(text_of(error)) from error
-    body = response.body
+    body, led = response.body, urlsplit(response.url)
+    if led.hostname != WECHAT_HOST:
+        return SitePage(response.url, await client.read(response))
     if ARTICLE not in body:
-        if "captcha" in urlsplit(response.url).path or any(word in body for word in CHECKS):
+        if "captcha" in led.path or any(word in body for word in CHECKS):
             raise SiteRefused(NEEDS_CHECK.fill(site=WECHAT))
         if any(word in body for word in NO_LONGER):
             raise SiteRefused(NO_ARTICLE.fill())
-        return SitePage(url, await client.read(response))
-    if urlsplit(response.url).hostname != "mp.weixin.qq.com":
-        raise ToolFailed(f"it leads to {response.url[:80]}")
+        return SitePage(response.url, await client.read(response))
     document = await client.read_html(_shown(body))
     found_names = (one[1] for pattern in ACCOUNTS if (one := pattern.search(body)))
     account = html.unescape(next(found_names, b"").decode("utf-8", "replace"))

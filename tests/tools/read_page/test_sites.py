@@ -653,6 +653,31 @@ async def test_an_article_that_leads_elsewhere_is_no_article_of_wechat(server: R
     assert "(page)" in answer
 
 
+@pytest.mark.parametrize(
+    "words", ["环境异常，完成验证后即可继续访问", "该内容已被发布者删除", "一篇别的文章，有二十来个字，程序读得到"]
+)
+async def test_the_words_of_another_site_are_not_told_as_those_of_wechat(
+    words: str, server: Replay, read: ReadPage
+) -> None:
+    server.tell(bodies.WECHAT_PATH, "", status=302, headers={"Location": f"https://{OTHER}/a"})
+    server.tell(f"/{OTHER}/a", f"<html><body><p>{words}</p></body></html>", headers=bodies.HTML)
+    assert f"url: https://{OTHER}/a\nalso: {bodies.WECHAT}\n" in await read(bodies.WECHAT)
+
+
+@pytest.mark.parametrize("path", ["a", "account/unhuman"])
+async def test_the_words_of_another_site_are_not_told_as_those_of_zhihu(
+    path: str, server: Replay, read: ReadPage
+) -> None:
+    bodies.tell_answer(server, bodies.ZHIHU_REFUSES, status=403)
+    there = f"https://{OTHER}/{path}"
+    server.tell("/www.zhihu.com/question/11/answer/22", "", status=302, headers={"Location": there})
+    page = bodies.zhihu_page(answers={"22": {"content": "<p>别处的话</p>"}})
+    server.tell(f"/{OTHER}/{path}", page, headers=bodies.HTML)
+    answer = await read(bodies.ANSWER)
+    assert f"url: {there}\nalso: {bodies.ANSWER}\n" in answer
+    assert "别处的话" not in answer
+
+
 # --- what no row may do ---------------------------------------------------------------------------
 
 
