@@ -138,6 +138,7 @@ VIDEO_REFUSALS: Final = {
 }
 MOST_PARTS: Final = 50
 SUBTITLE_PARAGRAPH: Final = 300  # characters
+UNWATCHED: Final = "bilibili video, not watched"  # told with each part and passage
 NOT_WATCHED: Final = (
     "(Only this was read: nobody watched the video, and no subtitles are public. Do not describe "
     "what it shows.)"
@@ -229,11 +230,11 @@ async def _read_bilibili(found: re.Match[str], client: PageClient) -> SitePage:
     part = _chosen_part(video, found["query"] or "")
     subtitles = await _read_subtitles(video, part, client)
     document = Document(
-        kind="bilibili video",
+        kind="bilibili video" if subtitles else UNWATCHED,
         title=one_line(video.title),
         author=one_line(video.owner.name),
         date=_day(video.pubdate),
-        paragraphs=(*_video_facts(video), *(subtitles or (NOT_WATCHED,))),
+        paragraphs=(*(() if subtitles else (NOT_WATCHED,)), *_video_facts(video), *subtitles),
     )
     # the address of what was asked for: an answer names no URL
     page = f"https://www.bilibili.com/video/{number[:2].lower() if is_old else 'BV'}{number[2:]}"

@@ -96,15 +96,15 @@ async def test_a_video_is_told_with_its_author_statistics_and_description(server
         f"also: {bodies.VIDEO}/?vd_source=a1b2",
         "author: 历书老王",
         "date: 2025-10-23",
-        "shown: all (bilibili video)",
+        "shown: all (bilibili video, not watched)",
         "text:",
+        "  (Only this was read: nobody watched the video, and no subtitles are public. Do not describe what it shows.)",
         "  Statistics: 123,456 views, 6,789 likes, 34 coins, 12 favourites, 5 shares, 90 comments, 78 danmaku",
         "  Length: 10:05. Category: 科学科普",
         "  # Description",
         "  第一章 立春",
         "  第二章 霜降",
         "  资料见评论区",
-        "  (Only this was read: nobody watched the video, and no subtitles are public. Do not describe what it shows.)",
     ]
     assert [(one.path, dict(one.query)) for one in server.asked] == [
         (bodies.VIEW, {"bvid": bodies.BV}),
@@ -112,12 +112,21 @@ async def test_a_video_is_told_with_its_author_statistics_and_description(server
     ]
 
 
+async def test_passages_and_later_parts_of_a_long_description_say_that_nobody_watched_the_video(
+    server: Replay, read: ReadPage
+) -> None:
+    bodies.tell_video(server, bodies.video(desc="\n".join(f"第{n}章讲节气，" * 40 for n in range(30))))
+    for asked in ({"about": "第七章"}, {"part": 2}):
+        assert "(bilibili video, not watched)" in await read(bodies.VIDEO, **asked)
+
+
 async def test_a_video_of_an_old_number_and_one_with_nothing_said_are_read(server: Replay, read: ReadPage) -> None:
     bodies.tell_video(server, bodies.video(desc=None, tname="", stat={}, pubdate=0, owner={}))
     answer = await read("https://www.bilibili.com/video/av170002")
     assert server.asked[0].query == {"aid": bodies.AV}
     assert "url: https://www.bilibili.com/video/av170002\nshown:" in answer
-    assert "text:\n  Length: 10:05\n  # Description\n  (none)\n" in answer
+    assert "text:\n  (Only this was read" in answer
+    assert answer.endswith(")\n  Length: 10:05\n  # Description\n  (none)")
 
 
 @pytest.mark.parametrize(
@@ -132,7 +141,8 @@ async def test_a_count_that_a_site_does_not_tell_is_not_told_as_zero(
     row: str, url: str, told: Any, server: Replay, read: ReadPage
 ) -> None:
     bodies.ROWS[row][1](server, told)
-    first = (await read(url)).partition("text:\n")[2].splitlines()[:2]
+    lines = (await read(url)).partition("text:\n")[2].splitlines()
+    first = [line for line in lines if "nobody watched" not in line][:2]
     assert (
         first
         == {
@@ -153,7 +163,9 @@ async def test_public_subtitles_are_read_with_their_times_chinese_before_others(
         bodies.SUBTITLES,
         bodies.spoken((0.5, "大家好"), (0.6, " \n"), (61.0, "今天说霜降"), (62.0, "字" * 299), (3700, "再见")),
     )
-    text = (await read(bodies.VIDEO)).partition("  # Subtitles: ")[2].splitlines()
+    answer = await read(bodies.VIDEO)
+    assert "watched" not in answer
+    text = answer.partition("  # Subtitles: ")[2].splitlines()
     assert text == ["文字 zh-CN", "  [0:00] 大家好 今天说霜降", f"  [1:02] {'字' * 299}", "  [1:01:40] 再见"]
     assert dict(server.asked[-1].query) == {"auth_key": "1"}
 
