@@ -80,22 +80,28 @@ class Site:
     read: Callable[[re.Match[str], PageClient], Awaitable[SitePage]]
 
 
+Row: TypeAlias = tuple[Site, re.Match[str]]
+"""A row that takes a URL, and what it found there."""
+
+
 async def read_url(asked: str, client: PageClient, *, site_seconds: float) -> SitePage:
     """What is at this URL: by the row of its site or, if there is none or its API does not answer
     within that time as expected, as any other page. Raises ToolFailed.
+
+    At most one row is asked: two and the page itself could take longer than the tool may.
     """
-    if page := await _read_by_row(asked, client, site_seconds):
+    row = find_site(asked)
+    if row is not None and (page := await _read_by_row(row, client, site_seconds)):
         return page
     response = await client.fetch(asked)
-    is_led = response.url != asked  # a short link, perhaps
-    if is_led and (page := await _read_by_row(response.url, client, site_seconds)):
-        return page
+    if row is None and response.url != asked:  # a short link, perhaps
+        row = find_site(response.url)
+        if row is not None and (page := await _read_by_row(row, client, site_seconds)):
+            return page
     return SitePage(response.url, await client.read(response))
 
 
-async def _read_by_row(url: str, client: PageClient, seconds: float) -> SitePage | None:
-    if (row := find_site(url)) is None:
-        return None
+async def _read_by_row(row: Row, client: PageClient, seconds: float) -> SitePage | None:
     site, found = row
     try:
         async with asyncio.timeout(seconds):
@@ -108,7 +114,7 @@ async def _read_by_row(url: str, client: PageClient, seconds: float) -> SitePage
         return None
 
 
-def find_site(url: str) -> tuple[Site, re.Match[str]] | None:
+def find_site(url: str) -> Row | None:
     """The row that takes this URL, with what it found there."""
     try:
         parts = urlsplit(url)

@@ -589,6 +589,19 @@ async def hasty(server: Replay, clock: StoppedClock) -> AsyncIterator[Pages]:
 
 
 @each_row
+async def test_a_row_that_failed_is_not_asked_again_for_what_its_page_leads_to(
+    row: str, server: Replay, read: ReadPage
+) -> None:
+    url, tell = bodies.ROWS[row]
+    tell(server, "", status=403)
+    path = url.removeprefix("https:/")
+    server.tell(path, "", status=301, headers={"Location": f"{url}?share=1"})
+    server.tell(path, bodies.WALL, headers=bodies.HTML, share="1")
+    assert "shown: all (page)" in await read(url)
+    assert len([one for one in paths(server) if one != path]) == 1
+
+
+@each_row
 async def test_the_page_s_own_refusal_is_told_if_nothing_answers(row: str, server: Replay, read: ReadPage) -> None:
     url, tell = bodies.ROWS[row]
     tell(server, {}, status=403)
