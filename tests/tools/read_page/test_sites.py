@@ -69,6 +69,18 @@ def paths(server: Replay) -> list[str]:
         ("https://evil.example/github.com/frost/almanac", None),
         ("https://github.com:8443/frost/almanac", None),
         ("https://wang@github.com/frost/almanac", None),
+        ("https://github.com@evil.example/frost/almanac", None),
+        ("https://github.com\\@evil.example/frost/almanac", None),
+        ("https://github.com\\.evil.example/frost/almanac", None),
+        ("https://evilgithub.com/frost/almanac", None),
+        ("https://\uff47ithub.com/frost/almanac", None),
+        ("https://github.com./frost/almanac", None),
+        ("HTTPS://GitHub.COM/frost/almanac", "GitHub repository"),
+        ("https://www.bilibili.com/video/BV..%2f..%2fx", None),
+        ("https://www.bilibili.com/video/BV1Fr0stAgen/../x", None),
+        ("https://github.com/frost/almanac/issues/7%2f..", None),
+        ("https://github.com/frost/almanac/issues/\u0667", None),
+        ("https://www.zhihu.com/answer/22/../../x", None),
         (bodies.ANSWER, "Zhihu"),
         ("https://www.zhihu.com/answer/22", "Zhihu"),
         ("https://zhuanlan.zhihu.com/p/33?utm_psn=1", "Zhihu"),
@@ -714,6 +726,24 @@ async def test_no_api_leads_into_our_own_surroundings(row: str, where: str, serv
     url, tell = bodies.ROWS[row]
     tell(server, "", status=302, headers={"Location": where})
     assert "shown: all (page)" in await read(url)
+
+
+@pytest.mark.parametrize("where", ["http://169.254.169.254/", "//127.0.0.1/x", "https://b23.tv/fR0st", "http://[::1]/"])
+async def test_a_short_link_leads_neither_into_our_own_surroundings_nor_round_and_round(
+    where: str, server: Replay, read: ReadPage
+) -> None:
+    server.tell("/b23.tv/fR0st", "", status=302, headers={"Location": where})
+    with pytest.raises(ToolFailed, match=r"is not a public address|redirects more than 4 times"):
+        await read("https://b23.tv/fR0st")
+    assert set(paths(server)) == {"/b23.tv/fR0st"}
+
+
+async def test_subtitles_lead_nowhere_into_our_own_surroundings(server: Replay, read: ReadPage) -> None:
+    bodies.tell_video(server)
+    server.tell(bodies.PLAYER, bodies.subtitles(("zh", "//aisubtitle.hdslb.com/bfs/subtitle/1.json")))
+    server.tell(bodies.SUBTITLES, "", status=302, headers={"Location": "//169.254.169.254/latest/meta-data/"})
+    assert "no subtitles are public" in await read(bodies.VIDEO)
+    assert paths(server)[-1] == bodies.SUBTITLES
 
 
 @each_row
