@@ -146,8 +146,8 @@ MOST_PARTS: Final = 50
 SUBTITLE_PARAGRAPH: Final = 300  # characters
 UNWATCHED: Final = "bilibili video, not watched"  # told with each part and passage
 NOT_WATCHED: Final = (
-    "(Only this was read: nobody watched the video, and no subtitles are public. Do not describe "
-    "what it shows.)"
+    "(Only this was read: nobody watched the video or read its subtitles. Do not describe what it "
+    "shows.)"
 )
 
 

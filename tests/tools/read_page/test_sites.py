@@ -110,7 +110,7 @@ async def test_a_video_is_told_with_its_author_statistics_and_description(server
         "date: 2025-10-23",
         "shown: all (bilibili video, not watched)",
         "text:",
-        "  (Only this was read: nobody watched the video, and no subtitles are public. Do not describe what it shows.)",
+        "  (Only this was read: nobody watched the video or read its subtitles. Do not describe what it shows.)",
         "  Statistics: 123,456 views, 6,789 likes, 34 coins, 12 favourites, 5 shares, 90 comments, 78 danmaku",
         "  Length: 10:05. Category: 科学科普",
         "  # Description",
@@ -226,7 +226,7 @@ async def test_subtitles_elsewhere_are_not_fetched(url: str, server: Replay, rea
     bodies.tell_video(server)
     server.tell("/hdslb.com.evil.example/x", bodies.spoken((0, "别处的话")))
     server.tell(bodies.PLAYER, bodies.subtitles(("zh", url)))
-    assert "no subtitles are public" in await read(bodies.VIDEO)
+    assert "nobody watched the video or read its subtitles" in await read(bodies.VIDEO)
     assert paths(server) == [bodies.VIEW, bodies.PLAYER]
 
 
@@ -742,7 +742,7 @@ async def test_subtitles_lead_nowhere_into_our_own_surroundings(server: Replay, 
     bodies.tell_video(server)
     server.tell(bodies.PLAYER, bodies.subtitles(("zh", "//aisubtitle.hdslb.com/bfs/subtitle/1.json")))
     server.tell(bodies.SUBTITLES, "", status=302, headers={"Location": "//169.254.169.254/latest/meta-data/"})
-    assert "no subtitles are public" in await read(bodies.VIDEO)
+    assert "nobody watched the video or read its subtitles" in await read(bodies.VIDEO)
     assert paths(server)[-1] == bodies.SUBTITLES
 
 
