@@ -165,14 +165,14 @@ def _plain(text: object) -> str:
     return words if len(words) <= MAX_TITLE else f"{words[:MAX_TITLE]}…"
 
 
-def tell_news(title: str, entries: Sequence[Entry], tongue: Language) -> str:
+def tell_news(title: str, entries: Sequence[Entry], language: Language) -> str:
     """The message about new entries: the latest with their links, the others in one line."""
     shown, rest = entries[-SHOWN:], entries[:-SHOWN]
-    lines = [ENTRY.format(tongue, title=one.title, url=one.url).rstrip() for one in shown]
+    lines = [ENTRY.format(language, title=one.title, url=one.url).rstrip() for one in shown]
     if rest:
         titles = "；".join(one.title for one in rest[-5:])
-        lines.append(MORE.format(tongue, count=len(rest), titles=titles))
-    return NEWS.format(tongue, title=title, lines="\n".join(lines))
+        lines.append(MORE.format(language, count=len(rest), titles=titles))
+    return NEWS.format(language, title=title, lines="\n".join(lines))
 
 
 def rest_of(interval: float, failures: int) -> float:

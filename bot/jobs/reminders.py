@@ -248,8 +248,8 @@ class JobBook:
         if kind is JobKind.RUN:
             self._check_run(context, job)
         job = await self._make(job)
-        tongue = context.port(Language)
-        told = SET.format(tongue, number=job.number, words=words, **self._told(job, tongue))
+        language = context.port(Language)
+        told = SET.format(language, number=job.number, words=words, **self._told(job, language))
         return ToolResult(told, sources=context.asked)
 
     async def listed(self, context: ToolContext) -> ToolResult:
@@ -309,13 +309,13 @@ class JobBook:
         """All jobs of the account; None if they cannot be read."""
         return await self._jobs.listed(account)
 
-    async def end(self, job: Job, tongue: Language) -> str:
+    async def end(self, job: Job, language: Language) -> str:
         """End the job. Returns the line that confirms it. Raises ToolFailed."""
         if not await self._store.commit(JobChanged(replace(job, state=JobState.ENDED))):
             raise ToolFailed(NOT_NOW)
-        return CANCELLED.format(tongue, number=job.number, words=_short(job.words))
+        return CANCELLED.format(language, number=job.number, words=_short(job.words))
 
-    async def scheduled(self, where: Conversation, tongue: Language) -> list[ScheduledJob] | None:
+    async def scheduled(self, where: Conversation, language: Language) -> list[ScheduledJob] | None:
         """A conversation's jobs for the console; None if they cannot be read."""
         found = await self.visible(where, 0)
         if found is None:
@@ -326,7 +326,7 @@ class JobBook:
                 maker=job.maker,
                 words=job.words,
                 due=job.due,
-                rule=tell_rule(job.rule, tongue),
+                rule=tell_rule(job.rule, language),
                 kind=job.kind,
                 state=job.state,
                 fired=job.fired,
@@ -388,23 +388,25 @@ class JobBook:
         except (InvalidArguments, ToolDenied):
             return None
 
-    def told(self, jobs: Collection[Job], tongue: Language, *, places: bool = False) -> str:
+    def told(self, jobs: Collection[Job], language: Language, *, places: bool = False) -> str:
         """The jobs, one a line; with `places`, each with its conversation."""
         lines = []
         for job in jobs:
             place = f"[{job.where.session_id}] " if places else ""
-            asks = ASKS.format(tongue) if job.kind is JobKind.RUN else ""
+            asks = ASKS.format(language) if job.kind is JobKind.RUN else ""
             words = f"{place}{_short(job.words)}{asks}"
-            line = LINE.format(tongue, number=job.number, words=words, **self._told(job, tongue))
+            line = LINE.format(
+                language, number=job.number, words=words, **self._told(job, language)
+            )
             lines.append(line)
-        return "\n".join(lines) or NONE.format(tongue)
+        return "\n".join(lines) or NONE.format(language)
 
-    def _told(self, job: Job, tongue: Language) -> dict[str, str]:
+    def _told(self, job: Job, language: Language) -> dict[str, str]:
         now = self._clock.now()
-        rule = tell_rule(job.rule, tongue)
+        rule = tell_rule(job.rule, language)
         return {
-            "moment": tell_moment(job.due, zone=job.zone, now=now, tongue=tongue),
-            "rule": IN_BRACKETS.format(tongue, rule=rule) if rule else "",
+            "moment": tell_moment(job.due, zone=job.zone, now=now, language=language),
+            "rule": IN_BRACKETS.format(language, rule=rule) if rule else "",
         }
 
     # --- rights and limits ------------------------------------------------------------------------
@@ -509,9 +511,9 @@ class JobBook:
         if not may_call(context.asker, Audience.GROUP_ADMIN):
             raise ToolDenied(NO_REPEATED_RUNS)
         if must_be_confirmed(context.asker, Audience.GROUP_ADMIN) and not context.allowed:
-            tongue = context.port(Language)
-            told = self._told(job, tongue)
-            raise Suspend(APPROVE.format(tongue, words=job.words, **told), seconds=WAIT)
+            language = context.port(Language)
+            told = self._told(job, language)
+            raise Suspend(APPROVE.format(language, words=job.words, **told), seconds=WAIT)
 
     async def _check_limits(self, job: Job) -> None:
         theirs = await self._jobs.listed(job.where.platform_id, maker=job.maker)
@@ -540,7 +542,7 @@ def may_change(asker: Asker, job: Job) -> bool:
 
 
 def _why(job: Job, words: JobWords, asked: Asked) -> str:
-    tongue, failures = asked.language, 0
+    language, failures = asked.language, 0
     match words, job.kind:
         case JobWords.MISSED, _:
             why = WHY_MISSED
@@ -552,13 +554,13 @@ def _why(job: Job, words: JobWords, asked: Asked) -> str:
             why = WHY_ASKED
         case _:
             why = WHY_SAID
-    rule = tell_rule(job.rule, tongue)
+    rule = tell_rule(job.rule, language)
     return why.format(
-        tongue,
+        language,
         number=job.number,
         made=at_time(job.made, asked.now),
-        due=tell_date(job.due, zone=job.zone, now=asked.now, tongue=tongue),
-        rule=IN_BRACKETS.format(tongue, rule=rule) if rule else "",
+        due=tell_date(job.due, zone=job.zone, now=asked.now, language=language),
+        rule=IN_BRACKETS.format(language, rule=rule) if rule else "",
         fired=job.fired,
         missed=job.missed,
         failures=failures,
