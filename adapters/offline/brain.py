@@ -253,7 +253,7 @@ class _Mind:
         return self.call(DemoCall("read_page", {"url": url}))
 
     def search(self, words: str) -> Thought:
-        """Search, read the first two pages if possible, and quote them with their URLs."""
+        """Search, read the first pages if possible, and quote them with their URLs."""
         if not (searched := self.results_of("search_web")):
             return self.call(DemoCall("search_web", {"query": words}))
         if searched[-1].failed:

@@ -24,7 +24,9 @@ GONE: Final = Phrase("这个网页不存在（{status}）", "there is no such pa
 SHUT: Final = Phrase(
     "这个网站不让程序读它（{status}）", "the site does not let a program read it ({status})"
 )
-CROWDED: Final = Phrase("这个网站说请求太频繁（429）", "the site takes no more requests now (429)")
+CROWDED: Final = Phrase(
+    "这个网站说请求太频繁（{status}）", "the site takes no more requests now ({status})"
+)
 BROKEN: Final = Phrase("这个网站出错了（{status}）", "the site is out of order ({status})")
 ODD: Final = Phrase("这个网站答复了 {status}", "the site answered {status}")
 OTHER_SCHEMA: Final = Phrase("{host} 的答复看不懂", "the answer of {host} cannot be read")
@@ -34,9 +36,9 @@ CATALOGUE.register(__name__, globals())
 class BadStatus(ToolFailed):
     """The site answered with a status other than 200."""
 
-    def __init__(self, status: int) -> None:
-        self.status = status
-        super().__init__(_meaning(status).fill(status=status))
+    def __init__(self, response: WebResponse) -> None:
+        self.status = response.status
+        super().__init__(_meaning(response).fill(status=response.status))
 
 
 class PageClient:
@@ -98,16 +100,19 @@ def read_json(body: bytes, kind: type[T], *, host: str) -> T:
 
 def _check(response: WebResponse) -> None:
     if response.status != 200:
-        raise BadStatus(response.status)
+        raise BadStatus(response)
 
 
-def _meaning(status: int) -> Phrase:
+def _meaning(response: WebResponse) -> Phrase:
+    """The words for a status; 403 with these headers is GitHub's word for a spent quota."""
+    status, headers = response.status, response.headers
+    is_spent = headers.get("x-ratelimit-remaining") == "0" or "retry-after" in headers
+    if status == 429 or (status == 403 and is_spent):
+        return CROWDED
     if status in {404, 410}:
         return GONE
-    if status in {401, 402, 403, 406, 451}:
+    if status in {401, 402, 403, 406, 412, 451}:  # 412 is bilibili's word for a program
         return SHUT
-    if status == 429:
-        return CROWDED
     return BROKEN if status >= 500 else ODD
 
 

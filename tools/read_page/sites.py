@@ -13,23 +13,28 @@ import asyncio
 import html
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple, TypeAlias
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
-from bot.core.documents import Document
+from bot.core.documents import Document, UnreadableDocument
 from bot.core.language import CATALOGUE, Bilingual, Phrase, text_of
-from frostagent.types.errors import ToolFailed
+from frostagent.types.errors import Lack, ToolFailed
 from tools.read_page.client import BadStatus, PageClient, one_line, read_json
 
 logger = logging.getLogger(__name__)
 
 CHINA: Final = timezone(timedelta(hours=8))
+Whole: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+"""A number in an answer. A larger one is another schema: it has thousands of digits, perhaps."""
+Count: TypeAlias = Whole | str | None
+"""How many; a text if the site hides it, None if it does not say."""
+
 LONGEST_LINE: Final = 2_000  # characters of one line of a description
 MOST_TEXT: Final = 60_000  # characters of a description or of subtitles
 
@@ -75,22 +80,28 @@ class Site:
     read: Callable[[re.Match[str], PageClient], Awaitable[SitePage]]
 
 
+Row: TypeAlias = tuple[Site, re.Match[str]]
+"""A row that takes a URL, and what it found there."""
+
+
 async def read_url(asked: str, client: PageClient, *, site_seconds: float) -> SitePage:
     """What is at this URL: by the row of its site or, if there is none or its API does not answer
     within that time as expected, as any other page. Raises ToolFailed.
+
+    At most one row is asked: two and the page itself could take longer than the tool may.
     """
-    if page := await _read_by_row(asked, client, site_seconds):
+    row = find_site(asked)
+    if row is not None and (page := await _read_by_row(row, client, site_seconds)):
         return page
     response = await client.fetch(asked)
-    is_led = response.url != asked  # a short link, perhaps
-    if is_led and (page := await _read_by_row(response.url, client, site_seconds)):
-        return page
+    if row is None and response.url != asked:  # a short link, perhaps
+        row = find_site(response.url)
+        if row is not None and (page := await _read_by_row(row, client, site_seconds)):
+            return page
     return SitePage(response.url, await client.read(response))
 
 
-async def _read_by_row(url: str, client: PageClient, seconds: float) -> SitePage | None:
-    if (row := find_site(url)) is None:
-        return None
+async def _read_by_row(row: Row, client: PageClient, seconds: float) -> SitePage | None:
     site, found = row
     try:
         async with asyncio.timeout(seconds):
@@ -103,7 +114,7 @@ async def _read_by_row(url: str, client: PageClient, seconds: float) -> SitePage
         return None
 
 
-def find_site(url: str) -> tuple[Site, re.Match[str]] | None:
+def find_site(url: str) -> Row | None:
     """The row that takes this URL, with what it found there."""
     try:
         parts = urlsplit(url)
@@ -133,9 +144,10 @@ VIDEO_REFUSALS: Final = {
 }
 MOST_PARTS: Final = 50
 SUBTITLE_PARAGRAPH: Final = 300  # characters
+UNWATCHED: Final = "bilibili video, not watched"  # told with each part and passage
 NOT_WATCHED: Final = (
-    "(Only this was read: nobody watched the video, and no subtitles are public. Do not describe "
-    "what it shows.)"
+    "(Only this was read: nobody watched the video or read its subtitles. Do not describe what it "
+    "shows.)"
 )
 
 
@@ -144,20 +156,20 @@ class _Owner(Struct):
 
 
 class _Statistics(Struct):
-    view: int | str = 0
-    danmaku: int | str = 0
-    reply: int | str = 0
-    favorite: int | str = 0
-    coin: int | str = 0
-    share: int | str = 0
-    like: int | str = 0
+    view: Count = None
+    danmaku: Count = None
+    reply: Count = None
+    favorite: Count = None
+    coin: Count = None
+    share: Count = None
+    like: Count = None
 
 
 class _Part(Struct):
-    cid: int = 0
-    page: int = 1
+    cid: Whole = 0
+    page: Whole = 1
     part: str = ""
-    duration: int = 0
+    duration: Whole | None = None
 
 
 class _Subtitle(Struct):
@@ -173,21 +185,21 @@ class _Subtitles(Struct):
 
 class _Video(Struct):
     bvid: str
-    aid: int
+    aid: Whole
     title: str
     owner: _Owner = field(default_factory=_Owner)
     stat: _Statistics = field(default_factory=_Statistics)
     desc: str | None = None
     tname: str | None = None
-    pubdate: int = 0
-    duration: int = 0
-    cid: int = 0
+    pubdate: Whole = 0
+    duration: Whole | None = None
+    cid: Whole = 0
     pages: Sequence[_Part] | None = None
     subtitle: _Subtitles | None = None
 
 
 class _VideoAnswer(Struct):
-    code: int
+    code: Whole
     message: str | None = None
     data: _Video | None = None
 
@@ -197,7 +209,7 @@ class _PlayerData(Struct):
 
 
 class _PlayerAnswer(Struct):
-    code: int
+    code: Whole
     data: _PlayerData | None = None
 
 
@@ -224,11 +236,11 @@ async def _read_bilibili(found: re.Match[str], client: PageClient) -> SitePage:
     part = _chosen_part(video, found["query"] or "")
     subtitles = await _read_subtitles(video, part, client)
     document = Document(
-        kind="bilibili video",
+        kind="bilibili video" if subtitles else UNWATCHED,
         title=one_line(video.title),
         author=one_line(video.owner.name),
         date=_day(video.pubdate),
-        paragraphs=(*_video_facts(video), *(subtitles or (NOT_WATCHED,))),
+        paragraphs=(*(() if subtitles else (NOT_WATCHED,)), *_video_facts(video), *subtitles),
     )
     # the address of what was asked for: an answer names no URL
     page = f"https://www.bilibili.com/video/{number[:2].lower() if is_old else 'BV'}{number[2:]}"
@@ -253,14 +265,16 @@ def _video_facts(video: _Video) -> list[str]:
         "comments": stat.reply,
         "danmaku": stat.danmaku,
     }
-    facts = [f"Statistics: {', '.join(f'{_number(n)} {name}' for name, n in counts.items())}"]
-    about = f"Length: {_length(video.duration)}"
-    facts.append(f"{about}. Category: {one_line(video.tname, 40)}" if video.tname else about)
+    told = [f"{_number(count)} {name}" for name, count in counts.items() if count is not None]
+    facts = _fields(Statistics=", ".join(told))
+    length = None if video.duration is None else _length(video.duration)
+    facts += filter(None, [". ".join(_fields(Length=length, Category=video.tname))])
     facts += ["# Description", *(_lines(video.desc) or ("(none)",))]
     if video.pages and len(video.pages) > 1:
         facts.append(f"# Parts ({len(video.pages)})")
         facts += [
-            f"{one.page}. {one_line(one.part, 100)} ({_length(one.duration)})"
+            f"{one.page}. {one_line(one.part, 100)}"
+            + ("" if one.duration is None else f" ({_length(one.duration)})")
             for one in video.pages[:MOST_PARTS]
         ]
     return facts
@@ -331,6 +345,7 @@ GITHUB: Final = "https://api.github.com/repos"
 GITHUB_JSON: Final = "application/vnd.github.html+json"
 MOST_COMMENTS: Final = 5
 MOST_ASSETS: Final = 20
+UNREAD: Final = "(cannot be read: {why})"
 REMARK: Final = re.compile(r"<!--.*?(?:-->|$)", re.DOTALL)
 
 
@@ -349,9 +364,9 @@ class _Repository(Struct):
     language: str | None = None
     license: _Licence | None = None
     topics: Sequence[str] = ()
-    stargazers_count: int = 0
-    forks_count: int = 0
-    open_issues_count: int = 0
+    stargazers_count: Count = None
+    forks_count: Count = None
+    open_issues_count: Count = None
     created_at: str | None = None
     pushed_at: str | None = None
     archived: bool = False
@@ -368,8 +383,8 @@ class _Written(Struct):
 
 class _Asset(Struct):
     name: str
-    size: int = 0
-    download_count: int = 0
+    size: Whole = 0
+    download_count: Whole = 0
 
 
 class _Release(Struct):
@@ -395,7 +410,7 @@ class _Issue(_Written, kw_only=True):
     title: str
     state: str = ""
     state_reason: str | None = None
-    comments: int = 0
+    comments: Whole = 0
     labels: Sequence[_Label] = ()
     pull_request: _PullRequest | None = None
 
@@ -405,8 +420,8 @@ async def _read_repository(found: re.Match[str], client: PageClient) -> SitePage
     told = await client.json(f"{GITHUB}/{name}", _Repository, accept=GITHUB_JSON)
     facts = [
         one_line(told.description, 500),
-        f"Stars: {_number(told.stargazers_count)}. Forks: {_number(told.forks_count)}.",
-        f"Open issues and pull requests: {_number(told.open_issues_count)}.",
+        _counts({"Stars": told.stargazers_count, "Forks": told.forks_count}),
+        _counts({"Open issues and pull requests": told.open_issues_count}),
         *_fields(
             Language=told.language,
             Licence=told.license.name if told.license else "",
@@ -435,7 +450,7 @@ async def _read_readme(name: str, client: PageClient) -> tuple[str, ...]:
     except ToolFailed as error:  # the rest is worth telling
         if isinstance(error, BadStatus) and error.status == 404:
             return ()
-        return (f"(cannot be read: {error})",)
+        return (UNREAD.format(why=error),)
 
 
 async def _read_release(found: re.Match[str], client: PageClient) -> SitePage:
@@ -475,6 +490,7 @@ async def _read_issue(found: re.Match[str], client: PageClient) -> SitePage:
     name, number = _repository(found), found["number"]
     told = await client.json(f"{GITHUB}/{name}/issues/{number}", _Issue, accept=GITHUB_JSON)
     comments: Sequence[_Written] = ()
+    refused = ""
     if told.comments:
         try:
             comments = await client.json(
@@ -483,8 +499,8 @@ async def _read_issue(found: re.Match[str], client: PageClient) -> SitePage:
                 params={"per_page": str(MOST_COMMENTS)},
                 accept=GITHUB_JSON,
             )
-        except ToolFailed:
-            comments = ()
+        except ToolFailed as error:
+            refused = f": {error}"
     is_pull = told.pull_request is not None
     state = told.state_reason or told.state
     if told.pull_request and told.pull_request.merged_at:
@@ -503,7 +519,7 @@ async def _read_issue(found: re.Match[str], client: PageClient) -> SitePage:
         paragraphs.append(f"# Comment of {who} on {one_line(one.created_at)[:10]}")
         paragraphs += await _written(one.body_html, one.body, client) or ("(nothing)",)
     if (left := told.comments - len(comments[:MOST_COMMENTS])) > 0:
-        paragraphs.append(f"({left} more comments are not shown)")
+        paragraphs.append(f"({left} more comments are not shown{refused})")
     document = Document(
         kind="GitHub pull request" if is_pull else "GitHub issue",
         title=one_line(f"{told.title} · {name}#{number}"),
@@ -517,14 +533,14 @@ async def _read_issue(found: re.Match[str], client: PageClient) -> SitePage:
 
 
 async def _written(body_html: str | None, body: str | None, client: PageClient) -> tuple[str, ...]:
-    """The paragraphs of what somebody wrote: rendered, else as it was written. Empty if nothing of
-    it is seen.
+    """The paragraphs of what somebody wrote: rendered, else as it was written; why, if it cannot be
+    read. Empty if nothing of it is seen.
     """
     if body_html:
         try:
             return (await client.read_html(body_html)).paragraphs
-        except ToolFailed:
-            return ()
+        except UnreadableDocument as error:
+            return () if error.lack is Lack.EMPTY else (UNREAD.format(why=error),)
     return tuple(_lines(REMARK.sub("", body or "")))
 
 
@@ -541,6 +557,7 @@ def _repository(found: re.Match[str]) -> str:
 
 POSTS: Final = "https://www.zhihu.com/api/v4"
 INCLUDE: Final = "content,voteup_count,comment_count,created_time,created,author,question,title"
+ZHIHU_HOSTS: Final = frozenset({"www.zhihu.com", "zhuanlan.zhihu.com"})
 INITIAL: Final = b'id="js-initialData"'
 
 
@@ -556,17 +573,17 @@ class _Post(Struct):
 
 
 class _ApiPost(_Post):
-    voteup_count: int = 0
-    comment_count: int = 0
-    created_time: int = 0  # of an answer
-    created: int = 0  # of an article
+    voteup_count: Count = None
+    comment_count: Count = None
+    created_time: Whole = 0  # of an answer
+    created: Whole = 0  # of an article
 
 
 class _PagePost(_Post):
-    voteup_count: int = field(default=0, name="voteupCount")
-    comment_count: int = field(default=0, name="commentCount")
-    created_time: int = field(default=0, name="createdTime")
-    created: int = 0
+    voteup_count: Count = field(default=None, name="voteupCount")
+    comment_count: Count = field(default=None, name="commentCount")
+    created_time: Whole = field(default=0, name="createdTime")
+    created: Whole = 0
 
 
 class _Entities(Struct):
@@ -601,21 +618,22 @@ async def _read_zhihu(found: re.Match[str], client: PageClient) -> SitePage:
             response = await client.get(page)
         except ToolFailed as error:
             raise SiteRefused(text_of(error)) from error
-        if urlsplit(response.url).path.startswith("/account/"):
+        led = urlsplit(response.url)
+        is_theirs = led.hostname in ZHIHU_HOSTS
+        if is_theirs and led.path.startswith("/account/"):
             raise SiteRefused(NEEDS_CHECK.fill(site=ZHIHU))
-        if (post := _initial_post(response.body, kind, number)) is None:
-            return SitePage(page, await client.read(response))
+        post = _initial_post(response.body, kind, number) if is_theirs else None
+        if post is None:
+            return SitePage(response.url, await client.read(response))
     written = await client.read_html(f"<article>{post.content}</article>")
     title = post.title or (post.question.title if post.question else "")
+    counts = _counts({"Upvotes": post.voteup_count, "Comments": post.comment_count})
     document = Document(
         kind="Zhihu answer" if answer else "Zhihu article",
         title=one_line(title),
         author=one_line(post.author.name if post.author else ""),
         date=_day(post.created_time or post.created),
-        paragraphs=(
-            f"Upvotes: {_number(post.voteup_count)}. Comments: {_number(post.comment_count)}.",
-            *written.paragraphs,
-        ),
+        paragraphs=tuple(filter(None, (counts, *written.paragraphs))),
         is_cut=written.is_cut,
     )
     return SitePage(page, document)
@@ -637,6 +655,7 @@ def _initial_post(body: bytes, kind: str, number: str) -> _PagePost | None:
 # github.com/DIYgod/RSSHub, lib/utils/wechat-mp.ts: `ct`, `js_content`; `js_name`, `nickname` and
 # the sentences of refusals are what public readers of these pages look for.
 
+WECHAT_HOST: Final = "mp.weixin.qq.com"
 ARTICLE: Final = b'id="js_content"'
 LONGEST_TAG: Final = 2_000  # bytes
 STYLE: Final = re.compile(rb'\sstyle="[^"]*"')
@@ -659,15 +678,15 @@ async def _read_wechat(found: re.Match[str], client: PageClient) -> SitePage:
         response = await client.get(url)
     except ToolFailed as error:
         raise SiteRefused(text_of(error)) from error
-    body = response.body
+    body, led = response.body, urlsplit(response.url)
+    if led.hostname != WECHAT_HOST:
+        return SitePage(response.url, await client.read(response))
     if ARTICLE not in body:
-        if "captcha" in urlsplit(response.url).path or any(word in body for word in CHECKS):
+        if "captcha" in led.path or any(word in body for word in CHECKS):
             raise SiteRefused(NEEDS_CHECK.fill(site=WECHAT))
         if any(word in body for word in NO_LONGER):
             raise SiteRefused(NO_ARTICLE.fill())
-        return SitePage(url, await client.read(response))
-    if urlsplit(response.url).hostname != "mp.weixin.qq.com":
-        raise ToolFailed(f"it leads to {response.url[:80]}")
+        return SitePage(response.url, await client.read(response))
     document = await client.read_html(_shown(body))
     found_names = (one[1] for pattern in ACCOUNTS if (one := pattern.search(body)))
     account = html.unescape(next(found_names, b"").decode("utf-8", "replace"))
@@ -761,6 +780,12 @@ def _lines(text: str | None) -> list[str]:
 def _fields(**values: str | None) -> list[str]:
     told = {name: one_line(value, 300) for name, value in values.items()}
     return [f"{name}: {value}" for name, value in told.items() if value]
+
+
+def _counts(values: Mapping[str, Count]) -> str:
+    """The counts that the site told, in one line; empty if it told none."""
+    told = {name: value for name, value in values.items() if value is not None}
+    return " ".join(f"{name}: {_number(value)}." for name, value in told.items())
 
 
 def _number(value: int | str) -> str:

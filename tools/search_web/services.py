@@ -256,13 +256,12 @@ def _ask_duckduckgo(query: SearchQuery) -> Asking:
     return Asking(params | ({"df": query.recent[0]} if query.recent else {}))
 
 
-# These are compiled by the first search, not at the start.
-BLOCK: Final = r'<div\s[^>]{0,200}?\bclass="([^"]{0,200}\bresult\b[^"]{0,200})"'
-LINK: Final = r'<a\s([^>]{0,2000}?\bclass="result__a"[^>]{0,2000})>(.{0,2000}?)</a>'
-HREF: Final = r'\bhref="([^"]*)"'
-SNIPPET: Final = r'\bclass="result__snippet"[^>]{0,2000}>(.{0,5000}?)</a>'
+# Compiled by the first search, not at the start; their time grows with the page and no faster.
+ELEMENT: Final = r"<(?:div|a)\s([^<>]*)>"
+ATTRIBUTE: Final = r'(?<![\w-])(class|href)="([^"]*)"'
 CHALLENGE: Final = ('<form id="challenge-form"', '<div class="anomaly-modal')
 ADVERTISEMENT, NO_RESULT = "result--ad", "result--no-result"
+LONGEST_LINK: Final = 5000  # characters between `<a>` and `</a>`
 
 
 def _parse_duckduckgo(response: WebResponse) -> dict[str, Any]:
@@ -270,31 +269,39 @@ def _parse_duckduckgo(response: WebResponse) -> dict[str, Any]:
     page = response.body.decode("utf-8", "replace")
     if any(mark in page for mark in CHALLENGE):
         return {"code": "challenge"}
-    blocks = [*re.finditer(BLOCK, page)]
+    blocks = list[tuple[set[str], dict[str, str]]]()  # the classes of a result, and what it says
+    for element in re.finditer(ELEMENT, page):
+        told = dict(re.findall(ATTRIBUTE, element[1]))
+        classes = set(told.get("class", "").split())
+        if "result" in classes:
+            blocks.append((classes, {}))
+        elif "result__a" in classes and blocks and "url" not in blocks[-1][1]:
+            blocks[-1][1].update(url=_target(told.get("href", "")), title=_inside(page, element))
+        elif "result__snippet" in classes and blocks:
+            blocks[-1][1].setdefault("content", _inside(page, element))
     if not blocks:
         raise ValueError("no results in the page")
-    results = list[dict[str, str]]()
-    ends = (*(block.start() for block in blocks[1:]), len(page))
-    for block, end in zip(blocks, ends, strict=True):
-        inside = page[block.end() : end]
-        link = re.search(LINK, inside, re.DOTALL)
-        if link is None or ADVERTISEMENT in block[1]:
-            continue
-        text = re.search(SNIPPET, inside[link.end() :], re.DOTALL)
-        told = {"title": link[2], "url": _target(link[1]), "content": text[1] if text else ""}
-        results.append(told)
-    if not results and not any(NO_RESULT in block[1] for block in blocks):
+    if not any("url" in says or NO_RESULT in classes for classes, says in blocks):
         raise ValueError("no links in the results")
-    return {"results": results}
+    return {"results": [says for classes, says in blocks if ADVERTISEMENT not in classes]}
 
 
-def _target(attributes: str) -> str:
+def _inside(page: str, link: re.Match[str]) -> str:
+    """What is in this link; empty if it does not end soon."""
+    end = page.find("</a>", link.end(), link.end() + LONGEST_LINK)
+    return page[link.end() : max(end, link.end())]
+
+
+def _target(href: str) -> str:
     """The page that a result leads to, by way of DuckDuckGo or not; empty for an advertisement."""
-    href = re.search(HREF, attributes)
-    url = html.unescape(href[1]) if href else ""
-    if "duckduckgo.com/" not in url:
+    url = html.unescape(href)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    if parts.hostname != "duckduckgo.com" or parts.path not in {"/l/", "/y.js"}:
         return url
-    return parse_qs(url.partition("?")[2]).get("uddg", [""])[0]
+    return parse_qs(parts.query).get("uddg", [""])[0]
 
 
 def _is_chinese(query: SearchQuery) -> bool:

@@ -26,6 +26,7 @@ WECHAT = "https://mp.weixin.qq.com/s/Fr0st-Agent_1"
 WECHAT_PATH = "/mp.weixin.qq.com/s/Fr0st-Agent_1"
 
 HTML = {"Content-Type": "text/html; charset=utf-8"}
+SPENT = {"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1000060"}
 WALL = "<html><head><title>首页</title></head><body><p>给人看的这一页，程序也读得到一些，有二十来个字。</p></body>"
 """A plain page: what is left when a row's API does not answer."""
 

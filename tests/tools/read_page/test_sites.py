@@ -5,6 +5,8 @@ and what follows if a site refuses, is slow or answers something else.
 from __future__ import annotations
 
 import asyncio
+import json
+import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -67,6 +69,18 @@ def paths(server: Replay) -> list[str]:
         ("https://evil.example/github.com/frost/almanac", None),
         ("https://github.com:8443/frost/almanac", None),
         ("https://wang@github.com/frost/almanac", None),
+        ("https://github.com@evil.example/frost/almanac", None),
+        ("https://github.com\\@evil.example/frost/almanac", None),
+        ("https://github.com\\.evil.example/frost/almanac", None),
+        ("https://evilgithub.com/frost/almanac", None),
+        ("https://\uff47ithub.com/frost/almanac", None),
+        ("https://github.com./frost/almanac", None),
+        ("HTTPS://GitHub.COM/frost/almanac", "GitHub repository"),
+        ("https://www.bilibili.com/video/BV..%2f..%2fx", None),
+        ("https://www.bilibili.com/video/BV1Fr0stAgen/../x", None),
+        ("https://github.com/frost/almanac/issues/7%2f..", None),
+        ("https://github.com/frost/almanac/issues/\u0667", None),
+        ("https://www.zhihu.com/answer/22/../../x", None),
         (bodies.ANSWER, "Zhihu"),
         ("https://www.zhihu.com/answer/22", "Zhihu"),
         ("https://zhuanlan.zhihu.com/p/33?utm_psn=1", "Zhihu"),
@@ -94,15 +108,15 @@ async def test_a_video_is_told_with_its_author_statistics_and_description(server
         f"also: {bodies.VIDEO}/?vd_source=a1b2",
         "author: 历书老王",
         "date: 2025-10-23",
-        "shown: all (bilibili video)",
+        "shown: all (bilibili video, not watched)",
         "text:",
+        "  (Only this was read: nobody watched the video or read its subtitles. Do not describe what it shows.)",
         "  Statistics: 123,456 views, 6,789 likes, 34 coins, 12 favourites, 5 shares, 90 comments, 78 danmaku",
         "  Length: 10:05. Category: 科学科普",
         "  # Description",
         "  第一章 立春",
         "  第二章 霜降",
         "  资料见评论区",
-        "  (Only this was read: nobody watched the video, and no subtitles are public. Do not describe what it shows.)",
     ]
     assert [(one.path, dict(one.query)) for one in server.asked] == [
         (bodies.VIEW, {"bvid": bodies.BV}),
@@ -110,13 +124,45 @@ async def test_a_video_is_told_with_its_author_statistics_and_description(server
     ]
 
 
+async def test_passages_and_later_parts_of_a_long_description_say_that_nobody_watched_the_video(
+    server: Replay, read: ReadPage
+) -> None:
+    bodies.tell_video(server, bodies.video(desc="\n".join(f"第{n}章讲节气，" * 40 for n in range(30))))
+    for asked in ({"about": "第七章"}, {"part": 2}):
+        assert "(bilibili video, not watched)" in await read(bodies.VIDEO, **asked)
+
+
 async def test_a_video_of_an_old_number_and_one_with_nothing_said_are_read(server: Replay, read: ReadPage) -> None:
     bodies.tell_video(server, bodies.video(desc=None, tname="", stat={}, pubdate=0, owner={}))
     answer = await read("https://www.bilibili.com/video/av170002")
     assert server.asked[0].query == {"aid": bodies.AV}
     assert "url: https://www.bilibili.com/video/av170002\nshown:" in answer
-    assert "  Statistics: 0 views" in answer
-    assert "  # Description\n  (none)\n" in answer
+    assert "text:\n  (Only this was read" in answer
+    assert answer.endswith(")\n  Length: 10:05\n  # Description\n  (none)")
+
+
+@pytest.mark.parametrize(
+    ("row", "url", "told"),
+    [
+        ("bilibili", bodies.VIDEO, bodies.video(stat={"view": "--", "like": 0}, duration=None, tname=None)),
+        ("repository", bodies.REPOSITORY, {"full_name": "frost/almanac"}),
+        ("answer", bodies.ANSWER, {"content": "<p>答。</p>"}),
+    ],
+)
+async def test_a_count_that_a_site_does_not_tell_is_not_told_as_zero(
+    row: str, url: str, told: Any, server: Replay, read: ReadPage
+) -> None:
+    bodies.ROWS[row][1](server, told)
+    lines = (await read(url)).partition("text:\n")[2].splitlines()
+    first = [line for line in lines if "nobody watched" not in line][:2]
+    assert (
+        first
+        == {
+            "bilibili": ["  Statistics: -- views, 0 likes", "  # Description"],
+            "repository": ["  # README", "  # Almanac"],
+            "answer": ["  答。"],
+        }[row]
+    )
 
 
 async def test_public_subtitles_are_read_with_their_times_chinese_before_others(server: Replay, read: ReadPage) -> None:
@@ -129,7 +175,9 @@ async def test_public_subtitles_are_read_with_their_times_chinese_before_others(
         bodies.SUBTITLES,
         bodies.spoken((0.5, "大家好"), (0.6, " \n"), (61.0, "今天说霜降"), (62.0, "字" * 299), (3700, "再见")),
     )
-    text = (await read(bodies.VIDEO)).partition("  # Subtitles: ")[2].splitlines()
+    answer = await read(bodies.VIDEO)
+    assert "watched" not in answer
+    text = answer.partition("  # Subtitles: ")[2].splitlines()
     assert text == ["文字 zh-CN", "  [0:00] 大家好 今天说霜降", f"  [1:02] {'字' * 299}", "  [1:01:40] 再见"]
     assert dict(server.asked[-1].query) == {"auth_key": "1"}
 
@@ -178,7 +226,7 @@ async def test_subtitles_elsewhere_are_not_fetched(url: str, server: Replay, rea
     bodies.tell_video(server)
     server.tell("/hdslb.com.evil.example/x", bodies.spoken((0, "别处的话")))
     server.tell(bodies.PLAYER, bodies.subtitles(("zh", url)))
-    assert "no subtitles are public" in await read(bodies.VIDEO)
+    assert "nobody watched the video or read its subtitles" in await read(bodies.VIDEO)
     assert paths(server) == [bodies.VIEW, bodies.PLAYER]
 
 
@@ -353,10 +401,31 @@ async def test_a_pull_request_says_whether_it_was_merged(server: Replay, read: R
 
 async def test_an_issue_whose_comments_are_refused_is_told_without(server: Replay, read: ReadPage) -> None:
     bodies.tell_issue(server)
-    server.tell(f"{bodies.API}/issues/7/comments", {"message": "rate limit"}, status=403)
+    server.tell(f"{bodies.API}/issues/7/comments", {"message": "rate limit"}, status=403, headers=bodies.SPENT)
     answer = await read(bodies.ISSUE)
     assert "算成了十月二十四日" in answer
-    assert answer.endswith("(7 more comments are not shown)")
+    assert answer.endswith("(7 more comments are not shown: the site takes no more requests now (403))")
+
+
+@pytest.mark.parametrize("headers", [bodies.SPENT, {"Retry-After": "60"}])
+async def test_a_quota_of_github_that_is_spent_is_told_as_such(
+    headers: dict[str, str], server: Replay, read: ReadPage
+) -> None:
+    bodies.tell_repository(server)
+    server.tell(f"{bodies.API}/readme", {"message": "API rate limit exceeded"}, status=403, headers=headers)
+    assert "  # README\n  (cannot be read: the site takes no more requests now (403))" in await read(bodies.REPOSITORY)
+
+
+async def test_what_somebody_wrote_is_not_told_as_nothing_if_it_cannot_be_read(
+    server: Replay, site: HttpxWeb, clock: StoppedClock
+) -> None:
+    bodies.tell_release(server)
+    reader = ReaderProcess(command=(sys.executable, "-c", "raise SystemExit(1)"))
+    page = await Pages(web=site, documents=reader, clock=clock).read(bodies.RELEASE, run_id="r")
+    await reader.aclose()
+    assert page.document.kind == "GitHub release"
+    told = page.document.paragraphs[page.document.paragraphs.index("# What it says") + 1]
+    assert told.startswith("(cannot be read: ")
 
 
 async def test_a_comment_of_pictures_alone_says_nothing(server: Replay, read: ReadPage) -> None:
@@ -483,6 +552,25 @@ async def test_the_plain_page_is_read_if_the_api_answers_in_another_schema(
     assert "程序也读得到一些" in answer
 
 
+@pytest.mark.parametrize(
+    ("row", "told", "number"),
+    [
+        ("bilibili", bodies.video(), "123456"),
+        ("bilibili", bodies.video(), bodies.AV),
+        ("repository", bodies.repository(), "4321"),
+        ("release", bodies.release(), "2500000"),
+        ("issue", bodies.issue(comments=77777), "77777"),
+        ("answer", bodies.answer(), "2345"),
+    ],
+)
+async def test_the_plain_page_is_read_if_a_number_has_hundreds_of_digits(
+    row: str, told: Any, number: str, server: Replay, read: ReadPage
+) -> None:
+    url, tell = bodies.ROWS[row]
+    tell(server, json.dumps(told).replace(f": {number}", f": {'9' * 400}"))
+    assert "shown: all (page)" in await read(url)
+
+
 @pytest.mark.parametrize("status", [401, 403, 404, 412, 429, 500])
 @each_row
 async def test_the_plain_page_is_read_if_the_api_refuses(row: str, status: int, server: Replay, read: ReadPage) -> None:
@@ -510,6 +598,19 @@ async def hasty(server: Replay, clock: StoppedClock) -> AsyncIterator[Pages]:
     yield Pages(web=web, documents=reader, clock=clock, site_seconds=0.2)
     await reader.aclose()
     await web.aclose()
+
+
+@each_row
+async def test_a_row_that_failed_is_not_asked_again_for_what_its_page_leads_to(
+    row: str, server: Replay, read: ReadPage
+) -> None:
+    url, tell = bodies.ROWS[row]
+    tell(server, "", status=403)
+    path = url.removeprefix("https:/")
+    server.tell(path, "", status=301, headers={"Location": f"{url}?share=1"})
+    server.tell(path, bodies.WALL, headers=bodies.HTML, share="1")
+    assert "shown: all (page)" in await read(url)
+    assert len([one for one in paths(server) if one != path]) == 1
 
 
 @each_row
@@ -589,6 +690,31 @@ async def test_an_article_that_leads_elsewhere_is_no_article_of_wechat(server: R
     assert "(page)" in answer
 
 
+@pytest.mark.parametrize(
+    "words", ["环境异常，完成验证后即可继续访问", "该内容已被发布者删除", "一篇别的文章，有二十来个字，程序读得到"]
+)
+async def test_the_words_of_another_site_are_not_told_as_those_of_wechat(
+    words: str, server: Replay, read: ReadPage
+) -> None:
+    server.tell(bodies.WECHAT_PATH, "", status=302, headers={"Location": f"https://{OTHER}/a"})
+    server.tell(f"/{OTHER}/a", f"<html><body><p>{words}</p></body></html>", headers=bodies.HTML)
+    assert f"url: https://{OTHER}/a\nalso: {bodies.WECHAT}\n" in await read(bodies.WECHAT)
+
+
+@pytest.mark.parametrize("path", ["a", "account/unhuman"])
+async def test_the_words_of_another_site_are_not_told_as_those_of_zhihu(
+    path: str, server: Replay, read: ReadPage
+) -> None:
+    bodies.tell_answer(server, bodies.ZHIHU_REFUSES, status=403)
+    there = f"https://{OTHER}/{path}"
+    server.tell("/www.zhihu.com/question/11/answer/22", "", status=302, headers={"Location": there})
+    page = bodies.zhihu_page(answers={"22": {"content": "<p>别处的话</p>"}})
+    server.tell(f"/{OTHER}/{path}", page, headers=bodies.HTML)
+    answer = await read(bodies.ANSWER)
+    assert f"url: {there}\nalso: {bodies.ANSWER}\n" in answer
+    assert "别处的话" not in answer
+
+
 # --- what no row may do ---------------------------------------------------------------------------
 
 
@@ -600,6 +726,24 @@ async def test_no_api_leads_into_our_own_surroundings(row: str, where: str, serv
     url, tell = bodies.ROWS[row]
     tell(server, "", status=302, headers={"Location": where})
     assert "shown: all (page)" in await read(url)
+
+
+@pytest.mark.parametrize("where", ["http://169.254.169.254/", "//127.0.0.1/x", "https://b23.tv/fR0st", "http://[::1]/"])
+async def test_a_short_link_leads_neither_into_our_own_surroundings_nor_round_and_round(
+    where: str, server: Replay, read: ReadPage
+) -> None:
+    server.tell("/b23.tv/fR0st", "", status=302, headers={"Location": where})
+    with pytest.raises(ToolFailed, match=r"is not a public address|redirects more than 4 times"):
+        await read("https://b23.tv/fR0st")
+    assert set(paths(server)) == {"/b23.tv/fR0st"}
+
+
+async def test_subtitles_lead_nowhere_into_our_own_surroundings(server: Replay, read: ReadPage) -> None:
+    bodies.tell_video(server)
+    server.tell(bodies.PLAYER, bodies.subtitles(("zh", "//aisubtitle.hdslb.com/bfs/subtitle/1.json")))
+    server.tell(bodies.SUBTITLES, "", status=302, headers={"Location": "//169.254.169.254/latest/meta-data/"})
+    assert "nobody watched the video or read its subtitles" in await read(bodies.VIDEO)
+    assert paths(server)[-1] == bodies.SUBTITLES
 
 
 @each_row

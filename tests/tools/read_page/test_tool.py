@@ -109,6 +109,7 @@ async def test_about_nothing_in_it_the_beginning_is_told_and_it_says_so(server: 
         (404, "there is no such page (404)"),
         (410, "there is no such page (410)"),
         (403, "does not let a program read it (403)"),
+        (412, "does not let a program read it (412)"),
         (451, "does not let a program read it (451)"),
         (429, "takes no more requests"),
         (503, "out of order (503)"),

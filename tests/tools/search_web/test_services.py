@@ -28,6 +28,7 @@ from tests.tools.search_web.bodies import (
     path_of,
 )
 from tests.tools.search_web.conftest import SearchWeb, account
+from tools.search_web import tool
 from tools.search_web.search import SearchAccount, WebSearch
 from tools.search_web.services import SERVICES, SearchQuery, service_of
 
@@ -254,6 +255,39 @@ async def test_a_page_of_results_without_links_is_another_schema(server: Replay,
     server.tell(path_of("ddgs"), bodies.duckduckgo())
     with pytest.raises(ToolFailed, match=r"cannot be read \(no results in the page"):
         await ask("ddgs")
+
+
+@pytest.mark.parametrize(
+    "piece", ["<a ", "<div ", '<a class="result__a" ', '<div class="result ', '<a class="result__a">']
+)
+async def test_a_page_made_to_slow_the_reader_down_is_read_within_the_test_s_time(
+    piece: str, server: Replay, ask: SearchWeb
+) -> None:
+    """The expressions that took the page before needed minutes for 7 MB of the first."""
+    result = bodies.duckduckgo_result("霜降", URL, "第十八个")
+    server.tell(path_of("ddgs"), bodies.duckduckgo(result, '<div class="result">', piece * (7_000_000 // len(piece))))
+    assert f"1. 霜降\nurl: {URL}\ntext: 第十八个" in await ask("ddgs")
+
+
+@pytest.mark.parametrize(
+    ("href", "url"),
+    [
+        ("https://duckduckgo.com/about", "https://duckduckgo.com/about"),
+        ("https://a.example/?from=duckduckgo.com/", "https://a.example/?from=duckduckgo.com/"),
+        ("//duckduckgo.com/l/?uddg=https%3A%2F%2Fa.example%2F%3Fb%3D1%26c&amp;rut=1", "https://a.example/?b=1&c"),
+        ("https://duckduckgo.com/y.js?ad_provider=x", None),
+        ("//duckduckgo.com/l/?uddg=javascript%3Aalert(1)", None),
+        ("//duckduckgo.com/l/?rut=1", None),
+        ("//[", None),
+        ("", None),
+    ],
+)
+async def test_a_result_leads_to_its_page_and_to_no_advertisement(
+    href: str, url: str | None, server: Replay, ask: SearchWeb
+) -> None:
+    link = f'<div class="result"><a class="result__a" href="{href}">A</a></div>'
+    server.tell(path_of("ddgs"), bodies.duckduckgo(link))
+    assert await ask("ddgs") == (f"1. A\nurl: {url}" if url else tool.NOTHING)
 
 
 async def test_an_address_with_or_without_the_path_is_the_same(server: Replay, web: HttpxWeb, clock: Any) -> None:
