@@ -20,12 +20,14 @@ RECALLABLE = 120.0  # seconds in which recalling the message that made a job can
 
 class JobKind(StrEnum):
     """TEXT: the words are sent as they are, without a model. RUN: the words are a question of the
-    job's maker. FEED: new entries of a feed are sent; the words are its title.
+    job's maker. FEED: new entries of a feed are sent; the words are its title. RECAP: the daily
+    recap of a group, which has no maker (0); its `notes` are until when the latest one reaches.
     """
 
     TEXT = "text"
     RUN = "run"
     FEED = "feed"
+    RECAP = "recap"
 
 
 class JobState(StrEnum):
@@ -55,7 +57,7 @@ class Job(Struct, frozen=True, kw_only=True):
     of `zone` (empty: the machine's). `due` is its moment and `wake` when the scheduler must next
     handle it, both in seconds since 1970. `authority` is the upper limit for its run. `language` is
     its maker's, `zh` or `en`. `fired` and `missed` count its firings. `notes` is the state of a
-    feed as JSON.
+    feed as JSON, or of a recap as a time.
     """
 
     number: int

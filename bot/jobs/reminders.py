@@ -46,6 +46,7 @@ from bot.jobs.rules import (
 )
 from bot.policy.permissions import WAIT
 from bot.prompt.compose import Question
+from bot.recap import DAILY_RECAP, OFF
 from bot.settings_store import PlaceSetting, SettingsStore
 from frostagent.engine.authority import lowest_authority, may_call, must_be_confirmed
 from frostagent.text.visible_text import visible_text
@@ -88,6 +89,12 @@ WHY_DEAD = Phrase(
     "Feed J{number}: subscribed {made}{rule}. It could not be read {failures} times in a row up to "
     "now, so it is tried less often.",
 )
+WHY_RECAP = Phrase(
+    "这是{rule}的省流（J{number}），说过 {fired} 次。便宜的模型只读了这个群的消息，费用算在群上；"
+    "管理员可以用 /省流 每天 关 关掉。",
+    "The recap {rule} (J{number}), said {fired} times. The cheap model read only the messages of "
+    "this group; the cost is the group's. Admins turn it off with /recap daily off.",
+)
 WHY_MISSED = Phrase(
     "J{number}：{made} 定的，{due}{rule}，没能按时说：那时我不在、被禁言或发不出去，超过了期限。"
     "说了 {fired} 次，错过 {missed} 次。",
@@ -108,6 +115,7 @@ SUBSCRIBED = Phrase(
     "已订阅 J{number}：{title}（{rule}看一次，现有的不算新）",
     "Subscribed J{number}: {title} (read {rule}; what is there now is not news)",
 )
+RECAP = Phrase("群里的省流", "recap of the group")
 APPROVE_FEED = Phrase("订阅 {url}", "Subscribe to {url}")
 CATALOGUE.register(__name__, globals())
 
@@ -117,6 +125,7 @@ NO_MOMENT = "when: say when, or give a rule"
 MOMENT_AND_RULE = "when: it repeats by five fields of cron: change the rule and leave when out"
 NO_SUCH = "number: there is no {number} here; list names them"
 NOT_YOURS = "only whoever set {number}, an admin of the group or an owner of the bot may change it"
+NOT_MOVED = "{number} is the daily recap: admins set its time with the command /recap daily 22:00"
 BUSY = "{number} is being said right now; try again in a minute"
 TOO_MANY = f"they have {MAX_OF_PERSON} reminders already: one must be cancelled first"
 TOO_MANY_HERE = f"there are {MAX_OF_PLACE} reminders here already: one must be cancelled first"
@@ -198,6 +207,7 @@ class JobBook:
         self._look = look
         self._web = web
         self._making = asyncio.Lock()
+        self._recapping = asyncio.Lock()
         self._given: dict[int, int] = {}  # the highest number given to a job of each account
 
     def on_demand(self, question: Question) -> Mapping[type, object]:
@@ -278,6 +288,8 @@ class JobBook:
         `create`.
         """
         job = await self._find(context.asker, place_of(context), number)
+        if job.kind is JobKind.RECAP:
+            raise ToolDenied(NOT_MOVED.format(number=number))
         if job.state is not JobState.WAITING:
             raise ToolFailed(BUSY.format(number=number))
         wanted = self._rule(rule) if rule.strip() else job.rule
@@ -311,7 +323,7 @@ class JobBook:
 
     async def end(self, job: Job, tongue: Language) -> str:
         """End the job. Returns the line that confirms it. Raises ToolFailed."""
-        if not await self._store.commit(JobChanged(replace(job, state=JobState.ENDED))):
+        if not await self._end(job):
             raise ToolFailed(NOT_NOW)
         return CANCELLED.format(tongue, number=job.number, words=_short(job.words))
 
@@ -352,6 +364,11 @@ class JobBook:
             return False
         if job is None or job.where != where:
             return False
+        return await self._end(job)
+
+    async def _end(self, job: Job) -> bool:
+        if job.kind is JobKind.RECAP:  # else it would soon be made again
+            self._settings.put(DAILY_RECAP, job.where, OFF)
         return await self._store.commit(JobChanged(replace(job, state=JobState.ENDED)))
 
     async def _find(self, asker: Asker, where: Conversation, number: str) -> Job:
@@ -406,6 +423,53 @@ class JobBook:
             "moment": tell_moment(job.due, zone=job.zone, now=now, tongue=tongue),
             "rule": IN_BRACKETS.format(tongue, rule=rule) if rule else "",
         }
+
+    # --- recaps -----------------------------------------------------------------------------------
+
+    async def schedule_recap(self, where: Conversation, time: str, tongue: Language) -> bool:
+        """Have the group's recap made every day at this local time (`22:00`); not at all if it is
+        empty. Returns False if the journal cannot be used now, or the recap is just being said.
+        """
+        async with self._recapping:
+            since, now = self._changes.count, self._clock.now()
+            if (found := await self.visible(where, 0)) is None:
+                return False
+            job = next((one for one in found if one.kind is JobKind.RECAP), None)
+            hour, _, minute = time.partition(":")
+            rule = f"{CRON} {int(minute)} {int(hour)} * * *" if time else ""
+            if (job.rule if job else "") == rule:
+                return True
+            if job is not None and not self._changes.is_current(job, since=since):
+                return False
+            if not rule and job is not None:
+                return await self._store.commit(JobChanged(replace(job, state=JobState.ENDED)))
+            if (due := next_moment(rule, zone=self._zone, due=now, after=now)) is None:
+                return False
+            if job is not None:
+                if job.state is not JobState.WAITING:
+                    return False
+                moved = replace(job, rule=rule, zone=self._zone, due=due, wake=due)
+                is_moved = await self._store.commit(JobChanged(moved))
+                self._look()
+                return is_moved
+            job = Job(
+                number=0,
+                where=where,
+                maker=0,
+                kind=JobKind.RECAP,
+                words=RECAP.format(tongue),
+                made=now,
+                due=due,
+                wake=due,
+                rule=rule,
+                zone=self._zone,
+                language=tongue.either("zh", "en"),
+            )
+            try:
+                await self._make(job)
+            except ToolFailed:
+                return False
+            return True
 
     # --- rights and limits ------------------------------------------------------------------------
 
@@ -514,6 +578,8 @@ class JobBook:
             raise Suspend(APPROVE.format(tongue, words=job.words, **told), seconds=WAIT)
 
     async def _check_limits(self, job: Job) -> None:
+        if not job.maker:
+            return
         theirs = await self._jobs.listed(job.where.platform_id, maker=job.maker)
         here = await self._jobs.listed(job.where.platform_id, where=job.where)
         if theirs is None or here is None:
@@ -548,6 +614,10 @@ def _why(job: Job, words: JobWords, asked: Asked) -> str:
             why, failures = WHY_DEAD, read_notes(job.notes).failures
         case _, JobKind.FEED:
             why = WHY_NEWS
+        case _, JobKind.RECAP:
+            return WHY_RECAP.format(
+                tongue, number=job.number, rule=tell_rule(job.rule, tongue), fired=job.fired
+            )
         case _, JobKind.RUN:
             why = WHY_ASKED
         case _:

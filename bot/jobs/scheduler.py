@@ -36,6 +36,7 @@ from bot.core.segments import Mention, SendSegment
 from bot.jobs.changes import JobChanges
 from bot.jobs.feeds import DEAD, FeedNotes, read_news, read_notes, rest_of, tell_news
 from bot.jobs.rules import (
+    DAY,
     EVERY,
     HOUR,
     LATE,
@@ -55,6 +56,7 @@ from bot.policy.wake import Wake, Why
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
 from bot.quiet.quiet_hours import QuietHours
+from bot.recap import DailyRecaps, Recaps
 from frostagent.engine.authority import lowest_authority
 from frostagent.types.errors import ToolFailed
 from frostagent.types.ports import Clock
@@ -75,6 +77,8 @@ LAG: Final = 5.0  # seconds until a delivered message is in the history
 MESSAGES: Final = 50  # requested from a history
 GIVEN_UP: Final = 30 * 24 * HOUR  # seconds; an older miss is not reported
 AT_ONCE: Final = 8  # jobs that wait for a server concurrently
+RECAPS_AT_ONCE: Final = 2  # apart from those jobs, which recaps of all groups would delay
+RECAP_AGAIN: Final = 10 * MINUTE  # seconds until a recap that was not made or lost is made again
 AN_HOUR: Final = 5  # messages about feeds per conversation
 MAX_TRIED: Final = 10_000
 MAX_SHOWN: Final = 10  # jobs in a report of missed ones; the others have another one
@@ -141,6 +145,8 @@ class Scheduler:
         blocked: Collection[int],
         owners: Collection[int],
         web: Web,
+        recaps: Recaps,
+        daily_recaps: DailyRecaps,
         clock: Clock,
         count: Callable[[str, str], None],
     ) -> None:
@@ -161,6 +167,8 @@ class Scheduler:
         self._blocked = blocked
         self._owners = owners
         self._web = web
+        self._recaps = recaps
+        self._daily_recaps = daily_recaps
         self._spoken = DefaultLRU[Conversation, _Spoken](MAX_TRIED, _Spoken)
         self._clock = clock
         self._count = count
@@ -173,6 +181,7 @@ class Scheduler:
         self._group: asyncio.TaskGroup | None = None
         self._slow: dict[JobKey, int] = {}  # the number of changes when their work began
         self._places = asyncio.Semaphore(AT_ONCE)
+        self._recap_places = asyncio.Semaphore(RECAPS_AT_ONCE)
 
     # --- the timer --------------------------------------------------------------------------------
 
@@ -271,7 +280,7 @@ class Scheduler:
 
     async def _do(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> None:
         try:
-            async with self._places:
+            async with self._recap_places if job.kind is JobKind.RECAP else self._places:
                 await work(job)
         except Exception:
             logger.exception("J%d of account %d goes wrong", job.number, job.where.platform_id)
@@ -323,6 +332,8 @@ class Scheduler:
         elif job.kind is not JobKind.TEXT and (morning := self._morning(where)):
             is_every = job.rule.startswith(EVERY)  # counted from its first moment
             self._change(job, wake=morning, due=due if is_every else morning)
+        elif job.kind is JobKind.RECAP:
+            self._begin(job, self._recap)
         elif self._is_silent(where):
             self._hold(job)
         elif job.kind is JobKind.TEXT:
@@ -417,6 +428,42 @@ class Scheduler:
         words = DEAD_FEED.format(job.tongue, title=job.words, number=job.number)
         self._claim((job,), words, JobState.WAITING)
 
+    async def _recap(self, job: Job) -> None:
+        """Say the group's recap of the time since the latest one; nothing, for this day, if the bot
+        may not speak there.
+        """
+        where, words = job.where, ""
+        if (is_wanted := await self._daily_recaps.is_wanted(where)) is None:
+            self._change_again(job, self._slow[job.key], wake=self._clock.now() + RETRY)
+            return
+        if is_wanted and self._daily_recaps.may_speak(where):
+            since = max(float(job.notes or 0), job.due - DAY)
+            made = await self._recaps.make_daily(
+                where, since=since, until=job.due, tongue=job.tongue
+            )
+            if made is None:
+                self._recap_again(job)
+                return
+            words = made
+        if self._is_stale(job):
+            return
+        if not is_wanted:
+            self._change(job, state=JobState.ENDED)
+        elif words and self._daily_recaps.may_speak(where):
+            self._claim((job,), words, JobState.FIRING)
+        else:
+            self._advance(replace(job, state=JobState.FIRING), is_said=False)
+
+    def _recap_again(self, job: Job) -> None:
+        """Make a recap again later, for PATIENCE seconds in all."""
+        now = self._clock.now()
+        if self._is_stale(job):
+            return
+        if now - job.due >= PATIENCE:
+            self._miss(job, "no recap could be made or said")
+        else:
+            self._change(job, state=JobState.WAITING, wake=now + RECAP_AGAIN)
+
     def _claim(self, jobs: Sequence[Job], words: str, state: JobState) -> None:
         """Say the words to the maker of these jobs, who must be the same, and record the claim for
         all of them. With WAITING as the `state` no claim is recorded.
@@ -429,7 +476,8 @@ class Scheduler:
             # A repeated job would quote the same message for ever.
             if first.message_id and not first.rule and state is JobState.FIRING:
                 segments.append(Quote(first.message_id))
-            if first.kind is not JobKind.FEED or state is not JobState.FIRING:
+            is_unasked = first.kind is JobKind.FEED and state is JobState.FIRING
+            if first.maker and not is_unasked:
                 segments += [Mention(first.maker), Text(" ")]
         segments.append(Text(words))
 
@@ -566,6 +614,11 @@ class Scheduler:
                 self._change(job, state=JobState.MISSED, wake=now + CHECK)
             case Fate.BROKEN:
                 self._miss(job, "it was broken off")
+            case Fate.LOST if job.kind is JobKind.RECAP and job.key in self._tried:
+                self._miss(job, "it was lost twice")  # each costs money
+            case Fate.LOST if job.kind is JobKind.RECAP:
+                self._tried.keep(job.key, now)
+                self._recap_again(job)
             case Fate.LOST:
                 self._hold(job, is_lost=True)
             case _:
@@ -612,6 +665,8 @@ class Scheduler:
         job = replace(job, fired=job.fired + is_said, missed=job.missed + is_missed)
         if job.kind is JobKind.FEED and is_said:
             job = replace(job, notes=codec.write(replace(read_notes(job.notes), pending=())))
+        if job.kind is JobKind.RECAP and is_said:
+            job = replace(job, notes=str(job.due))
         after = max(job.due, self._clock.now())
         coming = next_moment(job.rule, zone=job.zone, due=job.due, after=after)
         if coming is None:
@@ -626,8 +681,10 @@ class Scheduler:
             after = max(job.due, self._clock.now())
             due = next_moment(job.rule, zone=job.zone, due=job.due, after=after) or after + HOUR
             self._change(job, state=JobState.WAITING, due=due, wake=due)
-            return
-        self._change(job, state=JobState.MISSED, wake=self._clock.now())
+        elif job.kind is JobKind.RECAP:  # nobody asked for it
+            self._advance(replace(job, state=JobState.MISSED))
+        else:
+            self._change(job, state=JobState.MISSED, wake=self._clock.now())
 
     async def _report(self, job: Job) -> None:
         """Report this job, with others of its maker that were missed there, once the bot can speak.
