@@ -372,7 +372,7 @@ class DailyRecaps:
             return "" if chosen == OFF else chosen
         filed = self._filed(where)
         time = self._usual if filed is None else filed
-        is_first = firsts.get(where.session_id, where.platform_id) >= where.platform_id
+        is_first = firsts.get(where.session_id, where.platform_id) == where.platform_id
         return time if is_first else ""
 
     def _firsts(self) -> dict[int, int]:

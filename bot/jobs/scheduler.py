@@ -456,10 +456,12 @@ class Scheduler:
 
     def _recap_again(self, job: Job) -> None:
         """Make a recap again later, for PATIENCE seconds in all."""
-        now = self._clock.now()
         if self._is_stale(job):
             return
-        if now - job.due >= PATIENCE:
+        now = self._clock.now()
+        since = self._tried.get(job.key, now)
+        self._tried.keep(job.key, since)
+        if now - since >= PATIENCE:
             self._miss(job, "no recap could be made or said")
         else:
             self._change(job, state=JobState.WAITING, wake=now + RECAP_AGAIN)
@@ -615,9 +617,8 @@ class Scheduler:
             case Fate.BROKEN:
                 self._miss(job, "it was broken off")
             case Fate.LOST if job.kind is JobKind.RECAP and job.key in self._tried:
-                self._miss(job, "it was lost twice")  # each costs money
+                self._miss(job, "its recap was lost")  # to make another one costs money again
             case Fate.LOST if job.kind is JobKind.RECAP:
-                self._tried.keep(job.key, now)
                 self._recap_again(job)
             case Fate.LOST:
                 self._hold(job, is_lost=True)
