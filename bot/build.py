@@ -1023,6 +1023,7 @@ def build_app(
         owners=owners,
         clock=clock,
         web=received,
+        errands=errands,
         recaps=recaps,
         daily_recaps=daily_recaps,
         count=metrics.fired,

@@ -198,9 +198,11 @@ class Reminders(Protocol):
 
 
 class Subscriptions(Protocol):
-    async def subscribe(self, context: ToolContext, url: str, *, minutes: int) -> ToolResult:
-        """Read the feed, and report its new entries to the conversation from now on. Returns text
-        for the model. Raises InvalidArguments, ToolDenied, ToolFailed, and Suspend if an owner must
-        decide.
+    async def subscribe(
+        self, context: ToolContext, url: str, *, minutes: int, summary: bool
+    ) -> ToolResult:
+        """Read the feed, and report its new entries to the conversation from now on, if asked with
+        a `summary` of each by the cheap model. Returns text for the model. Raises InvalidArguments,
+        ToolDenied, ToolFailed, and Suspend if an owner must decide.
         """
         ...

@@ -84,6 +84,14 @@ WHY_NEWS = Phrase(
     "订阅 J{number}：{made} 订的{rule}。发了 {fired} 次新内容，不经过模型。",
     "Feed J{number}: subscribed {made}{rule}. News {fired} times; no model.",
 )
+WHY_SUMMED = Phrase(
+    "订阅 J{number}：{made} 订的{rule}。发了 {fired} 次新内容，概括由便宜的模型来写，"
+    "费用算在{payer}上。",
+    "Feed J{number}: subscribed {made}{rule}. News {fired} times; the cheap model writes the "
+    "summaries, at the cost of {payer}.",
+)
+THE_GROUP = Phrase("群", "the group")
+THE_MAKER = Phrase("订的人", "who subscribed")
 WHY_DEAD = Phrase(
     "订阅 J{number}：{made} 订的{rule}，现在连续 {failures} 次没读到，所以隔更久才再试。",
     "Feed J{number}: subscribed {made}{rule}. It could not be read {failures} times in a row up to "
@@ -114,6 +122,11 @@ APPROVE_MOVE = Phrase(
 SUBSCRIBED = Phrase(
     "已订阅 J{number}：{title}（{rule}看一次，现有的不算新）",
     "Subscribed J{number}: {title} (read {rule}; what is there now is not news)",
+)
+SUBSCRIBED_SUMMED = Phrase(
+    "已订阅 J{number}：{title}（{rule}看一次，现有的不算新；新的每条带一句概括）",
+    "Subscribed J{number}: {title} (read {rule}; what is there now is not news; new entries come "
+    "with a summary)",
 )
 RECAP = Phrase("群里的省流", "recap of the group")
 APPROVE_FEED = Phrase("订阅 {url}", "Subscribe to {url}")
@@ -473,7 +486,9 @@ class JobBook:
 
     # --- rights and limits ------------------------------------------------------------------------
 
-    async def subscribe(self, context: ToolContext, url: str, *, minutes: int) -> ToolResult:
+    async def subscribe(
+        self, context: ToolContext, url: str, *, minutes: int, summary: bool
+    ) -> ToolResult:
         """Make a job for a feed, which is read at once: its present entries do not count as new.
         Raises InvalidArguments, ToolDenied, ToolFailed; Suspend if others' words may have led to
         it.
@@ -486,7 +501,7 @@ class JobBook:
             raise ToolDenied(NO_FEEDS)
         if must_be_confirmed(asker, Audience.GROUP_ADMIN) and not context.allowed:
             raise Suspend(APPROVE_FEED.format(context.port(Language), url=url), seconds=WAIT)
-        title, notes = await read_news(self._web, FeedNotes(url), is_first=True)
+        title, notes = await read_news(self._web, FeedNotes(url, summary=summary), is_first=True)
         job = Job(
             number=0,
             where=where,
@@ -504,7 +519,7 @@ class JobBook:
         )
         job = await self._make(job)
         rule = tell_rule(job.rule, context.port(Language))
-        words = SUBSCRIBED.format(
+        words = (SUBSCRIBED_SUMMED if summary else SUBSCRIBED).format(
             context.port(Language), number=job.number, title=job.words, rule=rule
         )
         return ToolResult(words, sources=context.asked, authority=Audience.EVERYONE)
@@ -612,6 +627,8 @@ def _why(job: Job, words: JobWords, asked: Asked) -> str:
             why = WHY_MISSED
         case JobWords.DEAD_FEED, _:
             why, failures = WHY_DEAD, read_notes(job.notes).failures
+        case _, JobKind.FEED if read_notes(job.notes).summary:
+            why = WHY_SUMMED
         case _, JobKind.FEED:
             why = WHY_NEWS
         case _, JobKind.RECAP:
@@ -632,6 +649,7 @@ def _why(job: Job, words: JobWords, asked: Asked) -> str:
         fired=job.fired,
         missed=job.missed,
         failures=failures,
+        payer=(THE_GROUP if job.where.is_group else THE_MAKER).format(tongue),
     )
 
 

@@ -18,6 +18,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from bot.budget.errands import Errands
 from bot.chat.backfill import read_history
 from bot.chat.lanes import Lanes
 from bot.chat.mutes import Mutes
@@ -145,6 +146,7 @@ class Scheduler:
         blocked: Collection[int],
         owners: Collection[int],
         web: Web,
+        errands: Errands,
         recaps: Recaps,
         daily_recaps: DailyRecaps,
         clock: Clock,
@@ -167,6 +169,7 @@ class Scheduler:
         self._blocked = blocked
         self._owners = owners
         self._web = web
+        self._errands = errands
         self._recaps = recaps
         self._daily_recaps = daily_recaps
         self._spoken = DefaultLRU[Conversation, _Spoken](MAX_TRIED, _Spoken)
@@ -402,16 +405,39 @@ class Scheduler:
         if not notes.pending:
             self._advance(replace(job, state=JobState.FIRING), is_said=False)
             return
-        # Much may have happened during the read: other feeds of the place, a mute, the evening.
-        now, spoken = self._clock.now(), self._spoken.use(where)
-        if (free := max(spoken.free_at(now), self._morning(where))) > now:
-            self._change(job, wake=free)
+        if self._puts_off(job):
             return
+        if notes.summary:
+            from bot.jobs.feed_summaries import sum_up_news  # noqa: PLC0415  # seldom wanted
+
+            pending = await sum_up_news(
+                self._errands,
+                notes.pending,
+                where=where,
+                who=0 if where.is_group else job.maker,
+                tongue=job.tongue,
+            )
+            if self._is_stale(job):
+                return
+            notes = replace(notes, pending=pending)
+            job = replace(job, notes=codec.write(notes))
+            if self._puts_off(job):
+                return
+        self._spoken.use(where).note(self._clock.now())
+        self._claim((job,), tell_news(job.words, notes.pending, job.tongue), JobState.FIRING)
+
+    def _puts_off(self, job: Job) -> bool:
+        """Put off the news of a feed if it cannot be said now. Much may have happened while the bot
+        waited: other feeds of the place, a mute, the evening.
+        """
+        now, where = self._clock.now(), job.where
+        if (free := max(self._spoken.use(where).free_at(now), self._morning(where))) > now:
+            self._change(job, wake=free)
+            return True
         if self._is_silent(where):
             self._hold(job)
-            return
-        spoken.note(now)
-        self._claim((job,), tell_news(job.words, notes.pending, job.tongue), JobState.FIRING)
+            return True
+        return False
 
     def _fail(self, job: Job, notes: FeedNotes, why: str) -> None:
         """Read the feed again later, with longer pauses after each failure. After DEAD failures its
