@@ -49,7 +49,9 @@ class Killed:
         """Nothing that is written from now on ever was."""
         self.is_dead = True
         self.kept.mkdir()
-        for file in self.folder.glob("bot.db*"):
+        # The writer goes on meanwhile: lines of `-ahead` that it moves into the database must not be missing in both.
+        files = sorted(self.folder.glob("bot.db*"), key=lambda file: not file.name.endswith("-ahead"))
+        for file in files:
             shutil.copy(file, self.kept / file.name)
 
     def come_back(self) -> None:
