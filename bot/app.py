@@ -311,14 +311,14 @@ def list_daily_tasks(settings: Settings, app: App) -> tuple[Background, ...]:
         books=books if is_first else None,
         tell=app.owner.tell,
         clock=app.clock,
-        tongue=app.owner.tongue,
+        language=app.owner.language,
         host=platform.node() if settings.has_broker else "",
     )
     if not is_first:
         return (Background("alarms", alarms.run, needs_account=True),)
     daily = DailyDigest(
         at=settings.bot_digest,
-        tongue=app.owner.tongue,
+        language=app.owner.language,
         books=books,
         stands=app.status.everywhere,
         choices=books,

@@ -316,7 +316,7 @@ def build_app(
     approval. `alerts` keeps messages to owners until they can be sent. Raises ConfigError for a
     file that cannot be used.
     """
-    tongue = owners_language(settings)
+    language = owners_language(settings)
     owners = settings.bot_owners
     books = journal.books
 
@@ -506,7 +506,7 @@ def build_app(
             store=store,
             clock=clock,
             ids=ids,
-            tongue=tongue,
+            language=language,
         )
         extraction = Extraction(
             model=models.cheap,
@@ -588,7 +588,7 @@ def build_app(
         clock=clock,
         mask=mask,
         quiet=owners.quiet,
-        tongue=tongue,
+        language=language,
         announcer=announcer,
     )
     sender.unreachable.follow(owner.tell_of_unreachable)
@@ -603,14 +603,14 @@ def build_app(
             choices=books,
             clock=clock,
             shelf=DraftFiles(settings.media_dir, journal.scope.suffix),
-            forgotten=FORGOTTEN.format(tongue),
+            forgotten=FORGOTTEN.format(language),
         ),
         journal=send_journal,
         sender=sender,
         owner=owner,
         asked=live.question_of,
         clock=clock,
-        tongue=tongue,
+        language=language,
     )
     outbox = Outbox(
         journal=send_journal,
@@ -626,7 +626,7 @@ def build_app(
 
     # --- the engine, and the ports of a run in a chat ---------------------------------------------
 
-    approvers = Approvers(owners, terminal, tongue)
+    approvers = Approvers(owners, terminal, language)
     ports: dict[type, object] = {
         **common_ports,
         Members: speakers,
@@ -650,7 +650,7 @@ def build_app(
     if remembering is not None:
         ports[Notebook] = remembering
     if settings.tools_group:
-        ports[Chair] = GroupAdmin(wire, name=speakers.name, screen=outbox.screen, tongue=tongue)
+        ports[Chair] = GroupAdmin(wire, name=speakers.name, screen=outbox.screen, language=language)
     failures = Failures(clock=clock, mask=mask)
     run_observers: list[Observer] = [
         Recorder(store=store, clock=clock),
@@ -696,7 +696,7 @@ def build_app(
         clock=clock,
         paced=settings.bot_pace,
         name=lambda where: personas.of(where).name,
-        tongue=tongue,
+        language=language,
     )
     turn_journal = TurnJournal(store, history, clock, spending=spending)
 
@@ -815,7 +815,7 @@ def build_app(
             ),
             may_speak=lambda group: not (mutes.holds_in(group) or quiet_hours.holds_in(group)),
         ),
-        tongue=tongue,
+        language=language,
     )
     decisions = PendingDecisions(
         calls=approvals,
@@ -828,7 +828,7 @@ def build_app(
             postbox=postbox,
             server_clock=server_clock,
             clock=clock,
-            tongue=tongue,
+            language=language,
         ),
         groups=groups,
         owners=frozenset(owners),
@@ -837,7 +837,7 @@ def build_app(
         server_clock=server_clock,
         is_finishing=lambda: lanes.finishing,
         postbox=postbox,
-        tongue=tongue,
+        language=language,
     )
 
     # --- from a message to a question that waits --------------------------------------------------
@@ -919,7 +919,7 @@ def build_app(
                 persona=personas.of,
                 postbox=postbox,
                 clock=clock,
-                tongue=tongue,
+                language=language,
                 count=metrics.linked,
             )
         link_commands.append(links_command(link_switch, links))
@@ -966,7 +966,7 @@ def build_app(
         postbox=postbox,
         clock=clock,
         count=metrics.greeted,
-        tongue=tongue,
+        language=language,
     )
 
     chime_in: ChimeIn | None = None
@@ -992,7 +992,7 @@ def build_app(
         return [account for account in found if journal.scope.has(account)]
 
     def chat_language(where: Conversation) -> Language:
-        return Language.ENGLISH if personas.of(where).language == "en" else tongue
+        return Language.ENGLISH if personas.of(where).language == "en" else language
 
     daily_recaps = DailyRecaps(
         usual=settings.bot_recap,
@@ -1230,7 +1230,7 @@ def build_app(
             persona=personas.of,
             name_of=speakers.name,
             mode=settings.bot_poke,
-            tongue=tongue,
+            language=language,
         ),
         join_requests=join_requests,
         self_messages=self_messages,

@@ -231,8 +231,8 @@ class _Told:
 
 
 class LinkSummaries:
-    """Sums up links to `sites`, at most `a_day` in all. `persona` and `tongue` give the language if
-    a message has no words; `count` counts outcomes.
+    """Sums up links to `sites`, at most `a_day` in all. `persona` and `language` are used if a
+    message has no words; `count` counts outcomes.
 
     `may_begin` says whether the bot may speak there unasked, `listens_to` whether it answers the
     sender of a message. `stops` finds blocked words in messages, `words` those in a summary.
@@ -255,7 +255,7 @@ class LinkSummaries:
         persona: Callable[[Conversation], Persona],
         postbox: Postbox,
         clock: Clock,
-        tongue: Language,
+        language: Language,
         count: Callable[[str], None],
     ) -> None:
         """`known` returns a message that is in memory."""
@@ -273,7 +273,7 @@ class LinkSummaries:
         self._persona = persona
         self._postbox = postbox
         self._clock = clock
-        self._tongue = tongue
+        self._default_language = language
         self._count = count
         # By group number: several accounts of the bot may be in one group.
         self._pending: dict[int, _Pending] = {}
@@ -397,7 +397,7 @@ class LinkSummaries:
     def _language(self, message: MessageReceived) -> Language:
         words = "".join(one.text for one in message.segments if isinstance(one, Text))
         chosen = self._persona(message.conversation).language
-        usual = self._tongue
+        usual = self._default_language
         if chosen:
             usual = Language.ENGLISH if chosen == "en" else Language.CHINESE
         return language_of_text(cut_urls(words), usual=usual)

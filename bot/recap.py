@@ -222,7 +222,9 @@ class Recaps:
             return words.format(language, since=since, count=len(lines)).strip()
         people = len({one.sender.user_id for one in found})
         heading = HEADING.format(language, since=since, count=len(lines), people=people)
-        recap = await self._sum_up(query, found, lines, heading, who=asked.user_id, tongue=language)
+        recap = await self._sum_up(
+            query, found, lines, heading, who=asked.user_id, language=language
+        )
         return CHANGED.format(language) if recap is None else recap or FAILED.format(language)
 
     async def _query(self, asked: Asked, hours: float) -> LogQuery | None:
@@ -243,7 +245,7 @@ class Recaps:
     # --- unasked ----------------------------------------------------------------------------------
 
     async def make_daily(
-        self, where: Conversation, *, since: float, until: float, tongue: Language
+        self, where: Conversation, *, since: float, until: float, language: Language
     ) -> str | None:
         """The recap of that time (seconds since 1970), at the group's cost. Empty if nothing is to
         be said: after fewer than LEAST_OF_DAY lines, if the group's day is spent, or after a stop.
@@ -253,7 +255,7 @@ class Recaps:
             return None
         self._unasked.add(where)
         try:
-            return await self._make_daily(where, since, until, tongue)
+            return await self._make_daily(where, since, until, language)
         except DaySpent as error:
             logger.info("no daily recap of %s: %s", where, error)
             return ""
@@ -265,21 +267,21 @@ class Recaps:
             self._stopped.discard(where)
 
     async def _make_daily(
-        self, where: Conversation, since: float, until: float, tongue: Language
+        self, where: Conversation, since: float, until: float, language: Language
     ) -> str | None:
         query = LogQuery(conversation=where, since=since, until=until, limit=MAX_LINES)
         if (found := await self._store.search(query)) is None:
             return None
-        lines = recap_lines(found, tongue, names={}, name_of=self._name_of)
+        lines = recap_lines(found, language, names={}, name_of=self._name_of)
         if len(lines) < LEAST_OF_DAY:
             return ""
         heading = HEADING_OF_DAY.format(
-            tongue,
+            language,
             since=at_time(found[0].time, until),
             count=len(lines),
             people=len({one.sender.user_id for one in found if not one.is_own}),
         )
-        recap = await self._sum_up(query, found, lines, heading, who=0, tongue=tongue)
+        recap = await self._sum_up(query, found, lines, heading, who=0, language=language)
         return "" if where in self._stopped else recap
 
     def unasked(self) -> frozenset[Conversation]:
@@ -300,7 +302,7 @@ class Recaps:
         heading: str,
         *,
         who: int,
-        tongue: Language,
+        language: Language,
     ) -> str | None:
         """The recap of what the query found, at most MAX_RECAP characters; empty if the model says
         nothing, None if a message was recalled or erased meanwhile. Raises ModelError and
@@ -313,14 +315,14 @@ class Recaps:
                 request, where=query.conversation, who=who, within=REQUEST_WITHIN
             )
 
-        parts, read = parts_of(lines), tongue.either(READ_ZH, READ_EN)
+        parts, read = parts_of(lines), language.either(READ_ZH, READ_EN)
         if len(parts) == 1:
             notes = await ask(read.format(limit=MAX_RECAP - 60), parts[0])
         else:
             instructions = read.format(limit=MAX_NOTES)
             each = [indented(await ask(instructions, part), MAX_NOTES) for part in parts]
             told = "\n".join(f"({number}) {one}" for number, one in enumerate(each, 1) if one)
-            merge = tongue.either(MERGE_ZH, MERGE_EN)
+            merge = language.either(MERGE_ZH, MERGE_EN)
             notes = await ask(merge.format(limit=MAX_RECAP - 60), told)
         await self._store.commit()  # a recall may be on its way into the journal
         left = await self._store.search(query)

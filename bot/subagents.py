@@ -150,10 +150,10 @@ def strange_tools(rows: Iterable[SubagentRow], toolset: Toolset) -> Iterator[Pro
                     f"{row.name}: tools: there is no tool {name[:64]}",
                     f"{row.name}：tools：没有 {name[:64]} 这个工具",
                 )
-                mend = SUBAGENTS_MEND
+                fix = SUBAGENTS_MEND
                 if near:
-                    mend = Bilingual(f"Did you mean {near[0]}?", f"是不是想写 {near[0]}？")
-                yield Problem(SUBAGENTS_SETTING, what, mend)
+                    fix = Bilingual(f"Did you mean {near[0]}?", f"是不是想写 {near[0]}？")
+                yield Problem(SUBAGENTS_SETTING, what, fix)
 
 
 def endpoints_of(row: SubagentRow, settings: Settings) -> tuple[Endpoint, ...]:

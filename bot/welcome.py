@@ -144,7 +144,7 @@ class Greetings:
         postbox: Postbox,
         clock: Clock,
         count: Callable[[Change], None],
-        tongue: Language = Language.CHINESE,
+        language: Language = Language.CHINESE,
     ) -> None:
         self._filed = filed
         self._settings = settings
@@ -159,7 +159,7 @@ class Greetings:
         self._postbox = postbox
         self._clock = clock
         self._count = count
-        self._tongue = tongue
+        self._language = language
         self._batches: dict[tuple[Conversation, Change], _Batch] = {}
         self._greeted = LRU[tuple[Conversation, Change, int], float](MAX_GREETED)
         self._connected: dict[int, float] = {}  # account -> when it last connected
@@ -218,9 +218,9 @@ class Greetings:
         if not people or not words or not self._may_speak(where):
             return
         names = [await self._name(where, change, user) for user in people[:MAX_NAMED]]
-        told = AND.format(self._tongue).join(names)
+        told = AND.format(self._language).join(names)
         if len(people) > MAX_NAMED:
-            told = MORE.format(self._tongue, names=told, count=len(people))
+            told = MORE.format(self._language, names=told, count=len(people))
         if words == RUN:
             words = await self._found_words(where, change, told)
         # Placeholders are filled one after the other, so that a name with {group} stays a name.
@@ -237,7 +237,7 @@ class Greetings:
     async def _found_words(self, where: Conversation, change: Change, names: str) -> str:
         """The model's text about the change; a fixed one if it returns none."""
         persona = self._persona(where)
-        language = Language.ENGLISH if persona.language == "en" else self._tongue
+        language = Language.ENGLISH if persona.language == "en" else self._language
         quoted = names.translate(INNER_QUOTES), self._group(where).translate(INNER_QUOTES)
         news = NEWS[change].format(language, names=quoted[0], group=quoted[1])
         request = ModelRequest(
@@ -266,10 +266,10 @@ class Greetings:
             except TransportError as error:
                 logger.info("nobody knows who joined %s: %r", where, error)
         shown = person_name(name or self._name_of(where, user), MAX_NAME)
-        return shown or (SOMEBODY if change == "joined" else SOMEBODY_LEFT).format(self._tongue)
+        return shown or (SOMEBODY if change == "joined" else SOMEBODY_LEFT).format(self._language)
 
     def _group(self, where: Conversation) -> str:
-        return label(self._group_name(where), MAX_NAME) or THIS_GROUP.format(self._tongue)
+        return label(self._group_name(where), MAX_NAME) or THIS_GROUP.format(self._language)
 
 
 def greeting_commands(

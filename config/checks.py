@@ -156,13 +156,13 @@ def _check_cluster(settings: Settings) -> Iterator[Problem]:
         return
     if find_spec("aio_pika") is None:
         what = Bilingual("needs a library that is not installed", "需要的库没有安装")
-        mend = Bilingual(
+        fix = Bilingual(
             "Install it: .venv/bin/pip install -r requirements-broker.txt; without a"
             " checkout: pip install aio-pika",
             "安装它：.venv/bin/pip install -r requirements-broker.txt，没有源码目录时用"
             " pip install aio-pika",
         )
-        yield Problem("BROKER_URL", what, mend)
+        yield Problem("BROKER_URL", what, fix)
     store = settings.store_url.get_secret_value()
     if not _is_gateway(settings) and not store.startswith("postgres"):
         yield Problem(
@@ -182,7 +182,7 @@ def _check_onebot(settings: Settings) -> Iterator[Problem]:
     match settings.onebot_mode:
         case "forward":
             if not settings.onebot_url:
-                mend = Bilingual(
+                fix = Bilingual(
                     "Set the address of your OneBot server's websocket, e.g. ws://127.0.0.1:3001",
                     "设成 OneBot 服务的 WebSocket 地址，比如 ws://127.0.0.1:3001",
                 )
@@ -192,7 +192,7 @@ def _check_onebot(settings: Settings) -> Iterator[Problem]:
                         "is not set, but ONEBOT_MODE=forward needs it",
                         "没有设置，但 ONEBOT_MODE=forward 需要它",
                     ),
-                    mend,
+                    fix,
                 )
             try:
                 _ = settings.access_tokens.only
@@ -204,7 +204,7 @@ def _check_onebot(settings: Settings) -> Iterator[Problem]:
                         f"{text_in(Language.CHINESE, wrong.what)}，"
                         "但 ONEBOT_MODE=forward 只连一台服务",
                     ),
-                    wrong.mend,
+                    wrong.fix,
                 )
         case "reverse":
             open_to_all = not values.is_loopback(settings.onebot_host)
@@ -291,12 +291,12 @@ def _check_media(settings: Settings) -> Iterator[Problem]:
     folder = settings.media_dir.absolute()
     while not os.access(folder, os.F_OK) and folder != folder.parent:
         folder = folder.parent
-    mend = Bilingual(
+    fix = Bilingual(
         "Name a folder that the bot may read and write, or create",
         "写一个机器人能读写、或者能新建的目录",
     )
     if not folder.is_dir():
-        yield Problem("MEDIA_DIR", Bilingual(f"{folder} is a file", f"{folder} 是文件"), mend)
+        yield Problem("MEDIA_DIR", Bilingual(f"{folder} is a file", f"{folder} 是文件"), fix)
     if settings.media_url and not settings.web_port and not _is_gateway(settings):
         what = Bilingual(
             "is set, but nothing listens there with WEB_PORT=0", "设置了，但 WEB_PORT=0 时不监听"
@@ -319,11 +319,11 @@ def _check_file(name: str, file: Path | None, description: str) -> Iterator[Prob
             f"{shown} {'cannot be read' if is_there else 'is not there'}",
             f"{shown} {'读不了' if is_there else '不存在'}",
         )
-        mend = Bilingual(
+        fix = Bilingual(
             f"Name a text file with rows as {description} describes them",
             f"写一个文本文件，格式见 {_in_zh(description)}",
         )
-        yield Problem(name, what, mend)
+        yield Problem(name, what, fix)
 
 
 def _in_zh(page: str) -> str:
@@ -359,11 +359,11 @@ def _check_folder(name: str, folder: Path | None, description: str) -> Iterator[
             f"{shown} {'cannot be read as a folder' if is_there else 'is not there'}",
             f"{shown} {'不能当目录读' if is_there else '不存在'}",
         )
-        mend = Bilingual(
+        fix = Bilingual(
             f"Name a folder with files as {description} describes them",
             f"写一个目录，里面的文件见 {_in_zh(description)}",
         )
-        yield Problem(name, what, mend)
+        yield Problem(name, what, fix)
 
 
 def _check_tools(folder: Path | None) -> Iterator[Problem]:
@@ -444,7 +444,7 @@ def _check_qweather(settings: Settings) -> Iterator[Problem]:
             )
     credential = settings.qweather_key.get_secret_value() or all(parts.values())
     if credential and not settings.qweather_host:
-        mend = Bilingual(
+        fix = Bilingual(
             "Set your account's API host, e.g. abc1234xyz.def.qweatherapi.com (console, settings)",
             "设成你账号的 API Host，比如 abc1234xyz.def.qweatherapi.com（控制台，设置）",
         )
@@ -453,14 +453,14 @@ def _check_qweather(settings: Settings) -> Iterator[Problem]:
             Bilingual(
                 "is not set, but a credential of QWeather is", "没有设置，但和风天气的密钥设置了"
             ),
-            mend,
+            fix,
         )
 
 
 def _check_fallbacks(settings: Settings) -> Iterator[Problem]:
     for number, endpoint in enumerate(settings.llm_fallbacks, 1):
         if endpoint.dialect not in {"", *DIALECTS}:
-            mend = Bilingual(
+            fix = Bilingual(
                 f"Write one of: {', '.join(DIALECTS)}", f"写其中一个：{', '.join(DIALECTS)}"
             )
             yield Problem(
@@ -468,7 +468,7 @@ def _check_fallbacks(settings: Settings) -> Iterator[Problem]:
                 Bilingual(
                     f"entry {number} has an unknown dialect", f"第 {number} 项的 dialect 不存在"
                 ),
-                mend,
+                fix,
             )
         texts = (endpoint.model, *endpoint.keys)
         if any(map(PLACEHOLDER.fullmatch, texts)) or EXAMPLE_HOST.search(endpoint.base_url):
@@ -518,11 +518,11 @@ def _doubts_of_listeners(settings: Settings) -> Iterator[Problem]:
             f"is {settings.web_host}: only this machine can fetch what MEDIA_URL leads to",
             f"是 {settings.web_host}：MEDIA_URL 指向的文件只有本机能取",
         )
-        mend = Bilingual(
+        fix = Bilingual(
             "Set 0.0.0.0 and keep others out with a firewall, or put a proxy in front of it",
             "设成 0.0.0.0 并用防火墙挡住外人，或者让代理转发到这里",
         )
-        yield Problem("WEB_HOST", what, mend)
+        yield Problem("WEB_HOST", what, fix)
     if (
         settings.console_port
         and not values.is_loopback(settings.console_host)
@@ -533,11 +533,11 @@ def _doubts_of_listeners(settings: Settings) -> Iterator[Problem]:
             f"is {settings.console_host}: the token and all it shows go over the network in plain",
             f"是 {settings.console_host}：令牌和页面内容会在网络上明文传输",
         )
-        mend = Bilingual(
+        fix = Bilingual(
             "Set 127.0.0.1 and use an ssh tunnel, or a proxy with https (docs/console.md)",
             "设成 127.0.0.1 并用 ssh 隧道，或者用 https 的代理（docs/zh/console.md）",
         )
-        yield Problem("CONSOLE_HOST", what, mend)
+        yield Problem("CONSOLE_HOST", what, fix)
 
 
 def find_doubts(settings: Settings, *, service: bool) -> Iterator[Problem]:

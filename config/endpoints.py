@@ -45,25 +45,25 @@ NAMES = tuple(field.name for field in fields(Endpoint))
 def fallbacks(value: object) -> list[Endpoint]:
     """Read a JSON list of fallback models with base_url, api_key and model. Raises `Wrong`."""
     entry = '[{"base_url": "https://api.example.com/v1", "api_key": "sk-...", "model": "name"}]'
-    mend = Bilingual(f"Write it as {entry}", f"写成 {entry}")
+    fix = Bilingual(f"Write it as {entry}", f"写成 {entry}")
     if isinstance(value, str):
         marks = values.wide_marks(value)
         try:
             value = json.loads(value)
         except ValueError:  # its text may quote part of a key
             raise values.Wrong(
-                Bilingual(f"is not good JSON{marks}", f"不是正确的 JSON{marks.zh}"), mend
+                Bilingual(f"is not good JSON{marks}", f"不是正确的 JSON{marks.zh}"), fix
             ) from None
     if not isinstance(value, list | tuple):
-        raise values.Wrong(Bilingual("is not a JSON list", "不是 JSON 列表"), mend)
-    return [_fallback(entry, number, mend) for number, entry in enumerate(value, 1)]
+        raise values.Wrong(Bilingual("is not a JSON list", "不是 JSON 列表"), fix)
+    return [_fallback(entry, number, fix) for number, entry in enumerate(value, 1)]
 
 
-def _fallback(entry: object, number: int, mend: Bilingual) -> Endpoint:
+def _fallback(entry: object, number: int, fix: Bilingual) -> Endpoint:
     place = Bilingual(f"entry {number}", f"第 {number} 项")
     if not isinstance(entry, Mapping):
         raise values.Wrong(
-            Bilingual(f"{place} is not a JSON object", f"{place.zh}不是 JSON 对象"), mend
+            Bilingual(f"{place} is not a JSON object", f"{place.zh}不是 JSON 对象"), fix
         )
     for name in entry:
         if name not in NAMES:
@@ -73,18 +73,16 @@ def _fallback(entry: object, number: int, mend: Bilingual) -> Endpoint:
                     f"{place} has {values.shown(name)}, which is not a known name",
                     f"{place.zh}里有 {values.shown(name)}，没有这个名字",
                 ),
-                Bilingual(f"Did you mean {near[0]}?", f"是不是想写 {near[0]}？") if near else mend,
+                Bilingual(f"Did you mean {near[0]}?", f"是不是想写 {near[0]}？") if near else fix,
             )
     texts = {name: entry.get(name, "") for name in ("base_url", "api_key", "model", "dialect")}
     for name, text in texts.items():
         if not isinstance(text, str):
             raise values.Wrong(
-                Bilingual(f"{place}: {name} is not a text", f"{place.zh}的 {name} 不是文字"), mend
+                Bilingual(f"{place}: {name} is not a text", f"{place.zh}的 {name} 不是文字"), fix
             )
         if not text and name in {"base_url", "model"}:
-            raise values.Wrong(
-                Bilingual(f"{place} has no {name}", f"{place.zh}没有写 {name}"), mend
-            )
+            raise values.Wrong(Bilingual(f"{place} has no {name}", f"{place.zh}没有写 {name}"), fix)
     try:
         url, key = values.base_url(texts["base_url"]), values.keys(SecretStr(texts["api_key"]))
         context = values.Whole(0, values.MAX_CONTEXT)(entry.get("context", 0))
@@ -93,6 +91,6 @@ def _fallback(entry: object, number: int, mend: Bilingual) -> Endpoint:
             Bilingual(
                 f"{place} {error.what}", f"{place.zh}{text_in(Language.CHINESE, error.what)}"
             ),
-            error.mend,
+            error.fix,
         ) from None
     return Endpoint(url, key, texts["model"], texts["dialect"].lower(), context)

@@ -68,7 +68,7 @@ def load_settings(
         raise ConfigError(
             *found,
             *hidden,
-            *(hint for hint in strangers if any(name in hint.mend for name in problems)),
+            *(hint for hint in strangers if any(name in hint.fix for name in problems)),
         )
     doubtful = (
         *sources.repeated(lines, KNOWN),
@@ -142,7 +142,7 @@ def _validate(given: Mapping[str, sources.Typed]) -> tuple[Settings, dict[str, P
         try:
             values.check_quotes(given[name].text)
         except values.Wrong as half:
-            problems[name] = Problem(name, half.what, half.mend)
+            problems[name] = Problem(name, half.what, half.fix)
             del texts[name.lower()]
     try:
         settings = Settings.model_validate(texts)
@@ -150,12 +150,12 @@ def _validate(given: Mapping[str, sources.Typed]) -> tuple[Settings, dict[str, P
         for detail in error.errors(include_url=False, include_input=False):
             field = str(detail["loc"][0])
             wrong = detail.get("ctx", {}).get("error")
-            what, mend = (
-                (wrong.what, wrong.mend)
+            what, fix = (
+                (wrong.what, wrong.fix)
                 if isinstance(wrong, values.Wrong)
                 else (field_complaint(detail), Bilingual("Correct it", "改正它"))
             )
-            problems[field.upper()] = Problem(field.upper(), what, mend)
+            problems[field.upper()] = Problem(field.upper(), what, fix)
             texts.pop(field, None)
         settings = Settings.model_validate(texts)
     return settings, problems

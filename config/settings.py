@@ -1255,7 +1255,7 @@ def read_persona(settings: Settings) -> PersonaFile:
         return PersonaFile(key="", head=PersonaHead(), prompt=settings.system_prompt)
     file = find_persona(settings.bot_persona or DEFAULT_PERSONA)
     shown = values.shown_path(file)
-    mend = Bilingual(
+    fix = Bilingual(
         "Name a text file that says who the bot is, as config/personas/default.md does",
         "写一个说明机器人是谁的文本文件，可以参照 config/personas/default.md",
     )
@@ -1264,7 +1264,7 @@ def read_persona(settings: Settings) -> PersonaFile:
     except OSError as error:
         why = values.why_unreadable(error)
         what = Bilingual(f"{shown} cannot be read {why}", f"{shown} 读不了{why.zh}")
-        raise ConfigError(Problem("BOT_PERSONA", what, mend)) from None
+        raise ConfigError(Problem("BOT_PERSONA", what, fix)) from None
     except UnicodeDecodeError:
         raise ConfigError(
             Problem(
@@ -1275,6 +1275,6 @@ def read_persona(settings: Settings) -> PersonaFile:
         ) from None
     if not text:
         raise ConfigError(
-            Problem("BOT_PERSONA", Bilingual(f"{shown} is empty", f"{shown} 是空的"), mend)
+            Problem("BOT_PERSONA", Bilingual(f"{shown} is empty", f"{shown} 是空的"), fix)
         )
     return read_persona_file(file, setting="BOT_PERSONA")

@@ -100,13 +100,13 @@ def read_legible_lines(path: Path | None) -> tuple[tuple[EnvLine, ...], tuple[Pr
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
-        mend = Bilingual(
+        fix = Bilingual(
             "Give the bot's account permission to read it, or remove it",
             "让运行机器人的用户能读它，或者删掉它",
         )
         why = why_unreadable(error)
         raise ConfigError(
-            Problem(path.name, Bilingual(f"cannot be read {why}", f"读不了{why.zh}"), mend)
+            Problem(path.name, Bilingual(f"cannot be read {why}", f"读不了{why.zh}"), fix)
         ) from None
     except UnicodeDecodeError:
         raise ConfigError(
@@ -239,12 +239,12 @@ def socks(environ: Mapping[str, str]) -> Iterator[Problem]:
                 " and tools reach nothing",
                 "是 SOCKS 代理，这里不支持：模型会直连，工具什么也连不上",
             )
-            mend = Bilingual(
+            fix = Bilingual(
                 "Set HTTPS_PROXY and HTTP_PROXY to the proxy's HTTP port (most have one), or unset "
                 "this one",
                 "把 HTTPS_PROXY 和 HTTP_PROXY 设成代理的 HTTP 端口（一般都有），或者取消这一项",
             )
-            yield Problem(name, what, mend)
+            yield Problem(name, what, fix)
 
 
 def _is_strange(name: str, known: Collection[str]) -> bool:

@@ -73,7 +73,7 @@ FIELD: Mapping[str, Phrase] = {
 }
 """The error text for each of pydantic's error types."""
 UNFIT = Phrase("写法不对", "is not written as it should be")
-SENTENCES = Phrase("{what}。{mend}", "{what}. {mend}")
+SENTENCES = Phrase("{what}。{fix}", "{what}. {fix}")
 
 
 def read_rows(file: Path, table: str) -> tuple[list[Any], list[Bilingual]]:
@@ -109,7 +109,7 @@ def field_complaint(detail: ErrorDetails) -> Bilingual:
     context = detail.get("ctx", {})
     match context.get("error"):
         case values.Wrong() as wrong:
-            return SENTENCES.fill(what=wrong.what, mend=wrong.mend)
+            return SENTENCES.fill(what=wrong.what, fix=wrong.fix)
         case Exception() as error:
             return text_of(error)
         case _:

@@ -64,12 +64,12 @@ LIKE_A_KEY = re.compile(r"\bsk-[\w-]+|[\w+=~-]{16,}", re.ASCII)
 
 
 class Wrong(ValueError):
-    """An unusable value: `what` is wrong, and the remedy `mend`."""
+    """An unusable value: `what` is wrong, and the remedy `fix`."""
 
-    def __init__(self, what: str, mend: str) -> None:
+    def __init__(self, what: str, fix: str) -> None:
         self.what = what
-        self.mend = mend
-        super().__init__(f"{what}. {mend}")
+        self.fix = fix
+        super().__init__(f"{what}. {fix}")
 
 
 def why_unreadable(error: OSError) -> Bilingual:
@@ -158,19 +158,19 @@ def _items(value: object) -> Iterable[object]:
         return value if isinstance(value, Iterable) else (value,)
     if not value.lstrip().startswith("["):
         return [check_quotes(without_quotes(item)) for item in ITEM.findall(value)]
-    mend = Bilingual('Write it as a, b or as ["a", "b"]', '写成 a, b 或 ["a", "b"]')
-    items = _json(value, mend)
+    fix = Bilingual('Write it as a, b or as ["a", "b"]', '写成 a, b 或 ["a", "b"]')
+    items = _json(value, fix)
     if not all(isinstance(item, str | int) and not isinstance(item, bool) for item in items):
         raise Wrong(
             Bilingual(
                 "has an item that is neither text nor a number", "有一项既不是文字也不是数字"
             ),
-            mend,
+            fix,
         )
     return list(items)
 
 
-def _json(text: str, mend: Bilingual) -> list[object] | dict[str, object]:
+def _json(text: str, fix: Bilingual) -> list[object] | dict[str, object]:
     try:
         found: list[object] | dict[str, object] = json.loads(text)
     except ValueError as error:
@@ -179,7 +179,7 @@ def _json(text: str, mend: Bilingual) -> list[object] | dict[str, object]:
             place = NEAR_JSON.fill(line=error.lineno, column=error.colno).zh
         raise Wrong(
             Bilingual(f"is not good JSON ({error}){marks}", f"不是正确的 JSON{place}{marks.zh}"),
-            mend,
+            fix,
         ) from None
     return found
 
@@ -199,20 +199,20 @@ def wide_marks(text: str) -> Bilingual:
 
 def base_url(value: str) -> str:
     """The base of an OpenAI-compatible API, without a trailing slash or /chat/completions."""
-    mend = Bilingual("Write it as https://api.example.com/v1", "写成 https://api.example.com/v1")
+    fix = Bilingual("Write it as https://api.example.com/v1", "写成 https://api.example.com/v1")
     text = to_half_width(value).rstrip("/").removesuffix(CHAT_PATH).rstrip("/")
     if text:
-        _url(text, schemes=("https", "http"), mend=mend)
+        _url(text, schemes=("https", "http"), fix=fix)
         if "?" in text or "#" in text:
-            raise Wrong(Bilingual("has a ? or # in it", "里面有 ? 或 #"), mend)
+            raise Wrong(Bilingual("has a ? or # in it", "里面有 ? 或 #"), fix)
     return text
 
 
 def socket_url(value: str) -> str:
-    mend = Bilingual("Write it as ws://127.0.0.1:3001", "写成 ws://127.0.0.1:3001")
+    fix = Bilingual("Write it as ws://127.0.0.1:3001", "写成 ws://127.0.0.1:3001")
     text = to_half_width(value)
     if text:
-        url = _url(text, schemes=("ws", "wss"), mend=mend)
+        url = _url(text, schemes=("ws", "wss"), fix=fix)
         if "access_token=" in url.query:
             raise Wrong(
                 Bilingual("has an access token in it", "里面有访问令牌"),
@@ -226,41 +226,41 @@ def socket_url(value: str) -> str:
 
 def origin(value: str) -> str:
     """The console's address for browsers: scheme, host, optionally port and path."""
-    mend = Bilingual(
+    fix = Bilingual(
         "Write it as https://bot.example.com or https://example.com/bot",
         "写成 https://bot.example.com 或 https://example.com/bot",
     )
     text = to_half_width(value).rstrip("/")
     if text:
-        url = _url(text, schemes=("https", "http"), mend=mend)
+        url = _url(text, schemes=("https", "http"), fix=fix)
         if "?" in text or "#" in text or "@" in url.netloc:
-            raise Wrong(Bilingual("has a ?, a # or an @ in it", "里面有 ?、# 或 @"), mend)
+            raise Wrong(Bilingual("has a ?, a # or an @ in it", "里面有 ?、# 或 @"), fix)
         if not re.fullmatch(r"(/[A-Za-z0-9._~-]+)*", url.path):
             raise Wrong(
                 Bilingual(
                     "has a path that cannot begin our addresses",
                     "里面的路径有不能用的字符",
                 ),
-                mend,
+                fix,
             )
     return text
 
 
 def mirrors(value: object) -> dict[str, str]:
     """A JSON object of host -> base URL: {"api.example.com": "https://mirror.example.net/api"}."""
-    mend = Bilingual(
+    fix = Bilingual(
         'Write it as {"api.example.com": "https://mirror.example.net"}',
         '写成 {"api.example.com": "https://mirror.example.net"}',
     )
-    found = _json(value, mend) if isinstance(value, str) else value
+    found = _json(value, fix) if isinstance(value, str) else value
     if not isinstance(found, Mapping):
-        raise Wrong(Bilingual("is not a JSON object", "不是 JSON 对象"), mend)
+        raise Wrong(Bilingual("is not a JSON object", "不是 JSON 对象"), fix)
     for host, url in found.items():
         if not (isinstance(host, str) and HOST.fullmatch(host)):
-            raise Wrong(Bilingual(f"{shown(host)} is not a host", f"{shown(host)} 不是域名"), mend)
+            raise Wrong(Bilingual(f"{shown(host)} is not a host", f"{shown(host)} 不是域名"), fix)
         if not (isinstance(url, str) and url):
-            raise Wrong(Bilingual(f"{host} has no URL as text", f"{host} 没有写网址"), mend)
-        _url(url, schemes=("https", "http"), mend=mend)
+            raise Wrong(Bilingual(f"{host} has no URL as text", f"{host} 没有写网址"), fix)
+        _url(url, schemes=("https", "http"), fix=fix)
     return {host.lower(): url.rstrip("/") for host, url in found.items()}
 
 
@@ -281,14 +281,14 @@ def sites(value: object) -> tuple[str, ...]:
 
 def audiences(value: object) -> dict[str, str]:
     """A JSON object of tool -> audience, as in {"get_weather": "group_admin"}."""
-    mend = Bilingual(
+    fix = Bilingual(
         'Write it as {"get_weather": "group_admin"}; the values are everyone, group_admin and'
         " owner",
         '写成 {"get_weather": "group_admin"}，可以写 everyone、group_admin 和 owner',
     )
-    found = _json(value, mend) if isinstance(value, str) else value
+    found = _json(value, fix) if isinstance(value, str) else value
     if not isinstance(found, Mapping):
-        raise Wrong(Bilingual("is not a JSON object", "不是 JSON 对象"), mend)
+        raise Wrong(Bilingual("is not a JSON object", "不是 JSON 对象"), fix)
     for name, audience in found.items():
         if audience not in AUDIENCES:
             tool, whom = shown(str(name)), shown(str(audience))
@@ -297,7 +297,7 @@ def audiences(value: object) -> dict[str, str]:
                     f"{tool} is for {whom}, which is not an audience",
                     f"{tool} 写的是给 {whom} 用，没有这种人",
                 ),
-                mend,
+                fix,
             )
     return {str(name): audience for name, audience in found.items()}
 
@@ -306,7 +306,7 @@ def host(value: str) -> str:
     """A name or an address to listen on, without scheme, port and brackets of IPv6."""
     text = bare(to_half_width(value))
     if not (_is_address(text) or HOST.fullmatch(text)):
-        mend = Bilingual(
+        fix = Bilingual(
             "Write an address only, e.g. 0.0.0.0 or 127.0.0.1; the port has its own variable",
             "只写地址，比如 0.0.0.0 或 127.0.0.1；端口另有一项",
         )
@@ -315,7 +315,7 @@ def host(value: str) -> str:
                 f"{shown(value)} is not an address to listen on",
                 f"{shown(value)} 不是可以监听的地址",
             ),
-            mend,
+            fix,
         )
     return text
 
@@ -341,21 +341,21 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-def _url(text: str, *, schemes: tuple[str, ...], mend: Bilingual) -> SplitResult:
+def _url(text: str, *, schemes: tuple[str, ...], fix: Bilingual) -> SplitResult:
     if not text.isascii() or not text.isprintable() or " " in text:
         raise Wrong(
             Bilingual(
                 "has a space or a character that is not allowed in a URL",
                 "里面有空格或网址里不能有的字符",
             ),
-            mend,
+            fix,
         )
     try:
         url = urlsplit(text)
         _ = url.port  # raises for an invalid port
     except ValueError:
         raise Wrong(
-            Bilingual("has an impossible address or port", "里面的地址或端口不对"), mend
+            Bilingual("has an impossible address or port", "里面的地址或端口不对"), fix
         ) from None
     if url.scheme not in schemes:
         begins = [f"{scheme}://" for scheme in schemes]
@@ -363,10 +363,10 @@ def _url(text: str, *, schemes: tuple[str, ...], mend: Bilingual) -> SplitResult
             Bilingual(
                 f"does not begin with {' or '.join(begins)}", f"开头不是 {' 或 '.join(begins)}"
             ),
-            mend,
+            fix,
         )
     if not url.hostname:
-        raise Wrong(Bilingual("has no host", "没有域名"), mend)
+        raise Wrong(Bilingual("has no host", "没有域名"), fix)
     if not (_is_address(url.hostname) or HOST.fullmatch(url.hostname.removesuffix("."))):
         raise Wrong(
             Bilingual(
@@ -374,7 +374,7 @@ def _url(text: str, *, schemes: tuple[str, ...], mend: Bilingual) -> SplitResult
                 " between two?)",
                 "里面的域名不对（连着两个点，或者两点之间超过 63 个字符？）",
             ),
-            mend,
+            fix,
         )
     if url.username is not None:
         raise Wrong(
@@ -390,7 +390,7 @@ def _url(text: str, *, schemes: tuple[str, ...], mend: Bilingual) -> SplitResult
 def database(value: SecretStr) -> SecretStr:
     """A database's URL, checked further by the storage. Never shown: it may hold a password."""
     if not DATABASE.fullmatch(value.get_secret_value()):
-        mend = Bilingual(
+        fix = Bilingual(
             "Write it as sqlite+aiosqlite:///data/frostagent.db or "
             "postgresql://user:password@host/database",
             "写成 sqlite+aiosqlite:///data/frostagent.db 或 postgresql://user:password@host/database",
@@ -400,7 +400,7 @@ def database(value: SecretStr) -> SecretStr:
                 "is not the URL of an SQLite or PostgreSQL database",
                 "不是 SQLite 或 PostgreSQL 的地址",
             ),
-            mend,
+            fix,
         )
     return value
 
@@ -460,12 +460,12 @@ def ed25519_key(value: SecretStr) -> SecretStr:
     except (binascii.Error, ValueError):
         key = b""
     if text and not (key.startswith(ED25519) and len(key) == len(ED25519) + 32):
-        mend = Bilingual(
+        fix = Bilingual(
             "Write the line between BEGIN and END in the file made by `openssl genpkey"
             " -algorithm ED25519`",
             "写 `openssl genpkey -algorithm ED25519` 生成的文件里 BEGIN 和 END 之间的那一行",
         )
-        raise Wrong(Bilingual("is not an Ed25519 private key", "不是 Ed25519 私钥"), mend)
+        raise Wrong(Bilingual("is not an Ed25519 private key", "不是 Ed25519 私钥"), fix)
     return SecretStr(text)
 
 
@@ -479,7 +479,7 @@ def keys(value: SecretStr) -> SecretStr:
             items = _items(text)
         except Wrong as error:  # the parser may quote part of a key
             raise Wrong(
-                Bilingual("is not a good JSON list of keys", "不是正确的 JSON 密钥列表"), error.mend
+                Bilingual("is not a good JSON list of keys", "不是正确的 JSON 密钥列表"), error.fix
             ) from None
     found = dict.fromkeys(filter(None, (str(item).strip() for item in items)))
     return SecretStr(",".join(secret(SecretStr(key)).get_secret_value() for key in found))
@@ -494,7 +494,7 @@ class Whole:
 
     def __call__(self, value: object) -> int:
         text = to_half_width(str(value))
-        mend = Bilingual(
+        fix = Bilingual(
             f"Write a number from {self.low} to {self.high}",
             f"写 {self.low} 到 {self.high} 的整数",
         )
@@ -502,16 +502,16 @@ class Whole:
             raise Wrong(
                 Bilingual("is a URL, not a number", "是网址，不是数字"),
                 Bilingual(
-                    f"{mend}; in Kubernetes set enableServiceLinks: false for the pod",
-                    f"{mend.zh}；在 Kubernetes 里给这个 pod 设 enableServiceLinks: false",
+                    f"{fix}; in Kubernetes set enableServiceLinks: false for the pod",
+                    f"{fix.zh}；在 Kubernetes 里给这个 pod 设 enableServiceLinks: false",
                 ),
             )
         if not re.fullmatch(r"-?[0-9]{1,18}", text):
             raise Wrong(
-                Bilingual(f"{shown(text)} is not a whole number", f"{shown(text)} 不是整数"), mend
+                Bilingual(f"{shown(text)} is not a whole number", f"{shown(text)} 不是整数"), fix
             )
         if not self.low <= int(text) <= self.high:
-            raise Wrong(Bilingual(f"{text} is out of range", f"{text} 超出了范围"), mend)
+            raise Wrong(Bilingual(f"{text} is out of range", f"{text} 超出了范围"), fix)
         return int(text)
 
 
@@ -524,17 +524,17 @@ class Number:
 
     def __call__(self, value: object) -> float:
         text = to_half_width(str(value))
-        mend = Bilingual(
+        fix = Bilingual(
             f"Write a number from {self.low:.12g} to {self.high:.12g}",
             f"写 {self.low:.12g} 到 {self.high:.12g} 的数字",
         )
         if not re.fullmatch(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", text):
             raise Wrong(
                 Bilingual(f"{shown(text)} is not a number", f"{shown(text)} 不是数字"),
-                Bilingual(f"{mend}, as 0.5", f"{mend.zh}，比如 0.5"),
+                Bilingual(f"{fix}, as 0.5", f"{fix.zh}，比如 0.5"),
             )
         if not self.low <= float(text) <= self.high:
-            raise Wrong(Bilingual(f"{text} is out of range", f"{text} 超出了范围"), mend)
+            raise Wrong(Bilingual(f"{text} is out of range", f"{text} 超出了范围"), fix)
         return float(text)
 
 
@@ -547,11 +547,11 @@ def rate(value: object) -> tuple[int, float] | None:
         return None
     found = re.fullmatch(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})", text)
     if found is None:
-        mend = Bilingual(
+        fix = Bilingual(
             "Write a number per seconds, e.g. 6/60, or 0 for no limit",
             "写多少秒里多少次，比如 60 秒 6 次写成 6/60；不限就写 0",
         )
-        raise Wrong(Bilingual(f"{shown(value)} is not a rate", f"{shown(value)} 不是频率"), mend)
+        raise Wrong(Bilingual(f"{shown(value)} is not a rate", f"{shown(value)} 不是频率"), fix)
     return int(found[1]), float(found[2])
 
 

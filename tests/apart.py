@@ -112,7 +112,7 @@ async def pipes(reached: Mapping[str, int]) -> AsyncIterator[Pipes]:
     async with AsyncExitStack() as stack:
         proxies = {name: Proxy("127.0.0.1", port) for name, port in reached.items()}
         for proxy in proxies.values():
-            await proxy.mend()
+            await proxy.fix()
             stack.push_async_callback(proxy.cut)
         yield Pipes(proxies)
 
@@ -130,7 +130,7 @@ async def host_apart(reached: Mapping[str, int]) -> AsyncIterator[Host]:
         for name, number in host.links.items():
             _join(host, number)
             proxy = Proxy("127.0.0.1", reached[name])
-            await proxy.mend(thread.submit(socket.create_server, host.address(name)).result())
+            await proxy.fix(thread.submit(socket.create_server, host.address(name)).result())
             stack.push_async_callback(proxy.cut)
         yield host
 

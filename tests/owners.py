@@ -10,6 +10,6 @@ def both(text: Phrase | str) -> tuple[str, str]:
     return bilingual(text).zh, bilingual(text).en
 
 
-def read(told: list[str], tongue: Language = Language.ENGLISH) -> NotifyOwners:
+def read(told: list[str], language: Language = Language.ENGLISH) -> NotifyOwners:
     """What owners who read this language are told goes into the list."""
-    return lambda line: told.append(text_in(tongue, line))
+    return lambda line: told.append(text_in(language, line))

@@ -121,10 +121,10 @@ def test_every_sentence_for_an_operator_is_in_both_languages() -> None:
     "code",
     [
         'HELP = "lists what can go wrong"',
-        'raise Wrong("empty", mend)',
+        'raise Wrong("empty", fix)',
         'tell(f"{name}: written")',
         'fail("no" if x else y)',
-        'Problem(name, "is" + end, mend)',
+        'Problem(name, "is" + end, fix)',
         'rows = {"state": "正常"}',
     ],
 )
@@ -139,7 +139,7 @@ def test_a_text_in_one_language_is_found(code: str) -> None:
         '"""A docstring with words."""',
         'logger.info("the journal is read again")',
         "tell(WRITTEN.fill(file=path))",
-        'Problem(f"{name} (--x)", EMPTY.fill(), mend)',
+        'Problem(f"{name} (--x)", EMPTY.fill(), fix)',
         'tell("")',
     ],
 )

@@ -86,7 +86,7 @@ class MessagePart(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def mend(cls, fields: Any) -> Any:
+    def fix(cls, fields: Any) -> Any:
         """The fields with a value; type `text`, the usual name elsewhere, becomes `plain`."""
         if not isinstance(fields, dict):
             return fields

@@ -122,5 +122,5 @@ async def agree(channel: AbstractChannel, partitions: int) -> None:
     try:
         await channel.declare_queue(NUMBER, durable=True, arguments={"x-max-length": partitions})
     except ChannelPreconditionFailed:
-        what, mend = OTHER_NUMBER.fill(count=partitions), SET_AS_BEFORE.fill(queue=NUMBER)
-        raise ConfigError(Problem(VARIABLE, what, mend)) from None
+        what, fix = OTHER_NUMBER.fill(count=partitions), SET_AS_BEFORE.fill(queue=NUMBER)
+        raise ConfigError(Problem(VARIABLE, what, fix)) from None

@@ -54,7 +54,7 @@ async def log_in(request: web.Request) -> web.Response:
         return _render_login(request, trouble, status=403)
     login = logins.find(cookie)
     name = login.name if login else ""
-    sources.tell(f"console {name}", TOLD.format(sources.tongue, address=address))
+    sources.tell(f"console {name}", TOLD.format(sources.language, address=address))
     note(request, "login", login=name)
     answer = redirect(request, sources.first)
     _set_cookie(request, answer, cookie_name(request[ORIGIN]), cookie, int(LOGIN_LONGEST))

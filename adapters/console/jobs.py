@@ -44,8 +44,8 @@ def describe_jobs(request: web.Request, rows: Iterable[JobRow]) -> list[JobText]
         state = "held" if is_held else job.state
         return JobText(
             job,
-            moment=sources.job_moment(job, speech.tongue),
-            rule=sources.job_rule(job, speech.tongue),
+            moment=sources.job_moment(job, speech.bot_language),
+            rule=sources.job_rule(job, speech.bot_language),
             state="" if state == "waiting" else speech.of("jobs.state", state),
             outcome=describe_outcome(job.last) if job.last else "",
         )

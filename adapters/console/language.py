@@ -14,7 +14,7 @@ from aiohttp import web
 
 from bot.core.conversation import Conversation, NotAConversation
 from bot.core.language import CATALOGUE, Phrase, text_in
-from bot.core.language import Language as Tongue
+from bot.core.language import Language as BotLanguage
 from bot.core.query_results import UsageSum
 
 
@@ -94,7 +94,7 @@ class Language:
     def __init__(self, language: str, words: Mapping[str, Phrase]) -> None:
         self.language = language
         self.is_chinese = language == "zh"
-        self.tongue = Tongue.CHINESE if self.is_chinese else Tongue.ENGLISH
+        self.bot_language = BotLanguage.CHINESE if self.is_chinese else BotLanguage.ENGLISH
         self._words = words
 
     def __call__(self, key: str, **values: object) -> str:
@@ -102,7 +102,7 @@ class Language:
         Raises KeyError for an unknown key.
         """
         singular = self._words.get(f"{key}.one") if str(values.get("count")) == "1" else None
-        return (singular or self._words[key]).format(self.tongue, **values)
+        return (singular or self._words[key]).format(self.bot_language, **values)
 
     def of(self, kind: str, name: str) -> str:
         """The text of a name, or the name itself."""
@@ -132,7 +132,7 @@ class Language:
 
     def text(self, text: str) -> str:
         """The text of another package, in this language if it has both."""
-        return text_in(self.tongue, text)
+        return text_in(self.bot_language, text)
 
     def plain(self, text: str) -> str:
         """The text of a message (`plain_words`); its placeholders are translated (`[image]`)."""

@@ -52,7 +52,7 @@ class Sources:
     - `group` is what a group says to people who join or leave, and whom it lets in; None if it
       cannot be read now. `greet` changes what it says, as `/welcome` and `/farewell` do. False if
       that cannot be recorded now.
-    - `note` records an action; `tell` sends owners a line in the language of their `tongue`.
+    - `note` records an action; `tell` sends owners a line in their `language`.
     - `mask` hides secrets in a text that will be cut: half a secret cannot be recognised.
     - `estimate` counts the tokens of a text, `weigh` those of rounds, the first N of them with
       shortened results.
@@ -90,7 +90,7 @@ class Sources:
     waiting: Callable[[], int]
     note: Callable[[Audited], None]
     tell: Callable[[str, str], None]
-    tongue: Language
+    language: Language
     mask: Callable[[str], str]
     estimate: Callable[[str], float]
     weigh: Callable[[Sequence[Round], int], float]

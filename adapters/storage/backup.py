@@ -630,12 +630,12 @@ def _hand_over(folder: Path, made: Path) -> None:
 
 
 @contextmanager
-def _no_older(shown: str, mend: Bilingual | None = None) -> Iterator[None]:
+def _no_older(shown: str, fix: Bilingual | None = None) -> Iterator[None]:
     """Convert the refusal of an older journal to BackupError, with this remedy if given."""
     try:
         yield
     except OlderJournal as error:
-        told = BACKUP_OLDER.fill(file=shown, what=error.what, mend=mend or error.mend)
+        told = BACKUP_OLDER.fill(file=shown, what=error.what, fix=fix or error.fix)
         raise BackupError(told) from error
 
 

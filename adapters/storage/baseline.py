@@ -35,11 +35,11 @@ Ask: TypeAlias = Callable[[str], Sequence[Sequence[Any]]]
 
 
 class OlderJournal(ConfigError):
-    """The journal is older than the baseline or has older forms: `what`, and its remedy `mend`."""
+    """The journal is older than the baseline or has older forms: `what`, and its remedy `fix`."""
 
-    def __init__(self, what: Bilingual, mend: Bilingual) -> None:
-        self.what, self.mend = what, mend
-        super().__init__(Problem(VARIABLE, what, mend))
+    def __init__(self, what: Bilingual, fix: Bilingual) -> None:
+        self.what, self.fix = what, fix
+        super().__init__(Problem(VARIABLE, what, fix))
 
 
 def refuse_older_revision(revision: str) -> None:

@@ -92,11 +92,11 @@ class Away(ConfigError):
     """The journal cannot be reached, so its owner is unknown."""
 
     def __init__(self, place: str, why: str) -> None:
-        mend = Bilingual("Start that server, or correct the name", "启动那台数据库，或者改正名字")
+        fix = Bilingual("Start that server, or correct the name", "启动那台数据库，或者改正名字")
         what = Bilingual(
             f"the journal cannot be reached ({place}: {why})", f"连不上数据库（{place}：{why}）"
         )
-        super().__init__(Problem(VARIABLE, what, mend))
+        super().__init__(Problem(VARIABLE, what, fix))
 
 
 @dataclass(frozen=True, slots=True)

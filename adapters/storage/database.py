@@ -257,7 +257,7 @@ class Database:
         if left is not None and found is not None:
             self.was_killed = True
             if what := describe_loss(left, found, good=good):
-                self._tell(NOT_WHOLE.fill(file=file, what=what, mend=MEND))
+                self._tell(NOT_WHOLE.fill(file=file, what=what, fix=MEND))
 
     def _prepare(self) -> None:
         """Create or update the schema, under a lock that other processes respect."""

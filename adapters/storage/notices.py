@@ -31,11 +31,11 @@ LOST: Final = Phrase(
     "The journal could not be written before the end ({place}): {lost} entries are lost.",
 )
 NOT_WHOLE: Final = Phrase(
-    "数据库不完整 ({file}: {what})：机器人上次是被强行终止的。{mend}",
-    "The journal is not whole ({file}: {what}), after the bot was killed. {mend}",
+    "数据库不完整 ({file}: {what})：机器人上次是被强行终止的。{fix}",
+    "The journal is not whole ({file}: {what}), after the bot was killed. {fix}",
 )
 DAMAGED: Final = Phrase(
-    "数据库损坏 ({file}: {what})。{mend}", "The journal is damaged ({file}: {what}). {mend}"
+    "数据库损坏 ({file}: {what})。{fix}", "The journal is damaged ({file}: {what}). {fix}"
 )
 MEND: Final = Phrase(
     "请停下机器人；如果有备份，而且比缺失的部分新，就恢复备份（docs/zh/upgrade.md）；否则没有办法补救。",
@@ -146,6 +146,6 @@ RESTORE_FIRST: Final = Phrase(
     "Restore it with the version that made it, bring the database up to date with commit"
     " {commit} as docs/upgrade.md says, then start this version again",
 )
-BACKUP_OLDER: Final = Phrase("{file} {what}。{mend}。", "{file} {what}. {mend}.")
+BACKUP_OLDER: Final = Phrase("{file} {what}。{fix}。", "{file} {what}. {fix}.")
 STANDARD_OUTPUT: Final = Phrase("标准输出", "standard output")
 CATALOGUE.register(__name__, globals())

@@ -348,7 +348,7 @@ async def _check_itself(database: Database, trouble: NotifyOwners, clock: Clock)
         finally:
             check.stop()
     if words:
-        trouble(DAMAGED.fill(file=file, what=words, mend=MEND))
+        trouble(DAMAGED.fill(file=file, what=words, fix=MEND))
     else:
         logger.info(
             "the last process was killed: the journal was checked, and nothing is wrong with it"

@@ -28,11 +28,11 @@ NO_OWNER = "the bot has no owner who could be asked (BOT_OWNERS is empty)"
 
 @dataclass(frozen=True, slots=True)
 class Approvers:
-    """The owners, or in a terminal chat the person there. They read messages in `tongue`."""
+    """The owners, or in a terminal chat the person there. They read messages in `language`."""
 
     owners: frozenset[int] = frozenset()
     terminal: Say | None = None
-    tongue: Language = Language.CHINESE
+    language: Language = Language.CHINESE
 
     @property
     def are_there(self) -> bool:
@@ -137,8 +137,8 @@ class ReplyQueue:
             await work()
 
 
-def outcome(kind: Settlement, line: Phrase, tongue: Language, **values: object) -> Settled:
-    return Settled(kind, line.format(tongue, **values))
+def outcome(kind: Settlement, line: Phrase, language: Language, **values: object) -> Settled:
+    return Settled(kind, line.format(language, **values))
 
 
 # --- reading replies: pure ------------------------------------------------------------------------

@@ -123,7 +123,7 @@ class DraftApprovals:
         postbox: Postbox,
         server_clock: ServerClock,
         clock: Clock,
-        tongue: Language = Language.CHINESE,
+        language: Language = Language.CHINESE,
     ) -> None:
         self._drafts = drafts
         self._outbox = outbox
@@ -132,7 +132,7 @@ class DraftApprovals:
         self._postbox = postbox
         self._server_clock = server_clock
         self._clock = clock
-        self._tongue = tongue
+        self._language = language
         self._queue = ReplyQueue("words on drafts")
         self._one_by_one = asyncio.Lock()
         self._unknown: asyncio.Queue[int] = asyncio.Queue()
@@ -177,7 +177,7 @@ class DraftApprovals:
         found = self._drafts.open.get(number)
         if self._server_clock.is_missed(message):
             if found is not None:
-                self._tell(message, AGAIN.format(self._tongue, number=number))
+                self._tell(message, AGAIN.format(self._language, number=number))
             return True
         if found is not None and self._server_clock.is_older(message, found[1].at):
             return False
@@ -203,7 +203,7 @@ class DraftApprovals:
         if found is None or found[1].published:
             return self._outcome("over", OVER, number, self._drafts.past(number))
         logger.info("D%d is left by %s", number, by)
-        self._store.put(self._drafts.end(number, LEFT.format(self._tongue)))
+        self._store.put(self._drafts.end(number, LEFT.format(self._language)))
         return self._outcome("done", DROPPED, number)
 
     # --- publishing ---------------------------------------------------------------------------
@@ -216,9 +216,9 @@ class DraftApprovals:
             )
         where, waiting = found
         if waiting.published:
-            return self._outcome("over", OVER, number, UNDER_WAY.format(self._tongue))
+            return self._outcome("over", OVER, number, UNDER_WAY.format(self._language))
         if self._drafts.is_over(waiting):
-            self._store.put(self._drafts.end(number, LEFT.format(self._tongue)))
+            self._store.put(self._drafts.end(number, LEFT.format(self._language)))
             return self._outcome("late", EXPIRED, number)
         if reply.choice == "edit" and not reply.words:
             return self._outcome("again", NO_WORDS, number)
@@ -310,7 +310,7 @@ class DraftApprovals:
     def _end(self, number: int, spoken: Spoken, what: str = "") -> None:
         """Close it as published; its rows record by whom."""
         waiting = self._drafts.open[number][1]
-        what = what or BY.format(self._tongue, by=waiting.by)
+        what = what or BY.format(self._language, by=waiting.by)
         state = SendState.REWORDED if waiting.changes else SendState.PUBLISHED
         now, name = self._clock.now(), draft_id(number)
         logger.info("D%d is %s by %s", number, state, waiting.by)
@@ -328,7 +328,7 @@ class DraftApprovals:
         self._history.forget_message(where, line)
 
     def _outcome(self, kind: Settlement, line: Phrase, number: int, what: str = "") -> Settled:
-        return outcome(kind, line, self._tongue, number=number, what=what)
+        return outcome(kind, line, self._language, number=number, what=what)
 
     # --- unknown outcomes -------------------------------------------------------------------------
 
@@ -357,7 +357,7 @@ class DraftApprovals:
         """Close or reopen the draft if the outcome of its sends is known; else return False."""
         number = waiting.number
         if spoken is None:  # its question was recalled or erased: nothing waits for it
-            self._store.put(self._drafts.end(number, UNSURE.format(self._tongue)))
+            self._store.put(self._drafts.end(number, UNSURE.format(self._language)))
             return True
         name = published_id(number)
         states = {one.state for one in spoken.sends if one.send_id.startswith(name)}
@@ -367,9 +367,9 @@ class DraftApprovals:
             self._take_back(number)
         else:
             # An older version did not record who published it.
-            said = "" if waiting.by else SAID.format(self._tongue)
+            said = "" if waiting.by else SAID.format(self._language)
             is_said = SendState.CONFIRMED in states
-            self._end(number, spoken, said if is_said else UNSURE.format(self._tongue))
+            self._end(number, spoken, said if is_said else UNSURE.format(self._language))
         return True
 
 

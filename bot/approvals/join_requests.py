@@ -298,10 +298,10 @@ class JoinRequests:
         server_clock: ServerClock,
         clock: Clock,
         applicants: Applicants = LEFT_ALONE,
-        tongue: Language = Language.CHINESE,
+        language: Language = Language.CHINESE,
     ) -> None:
         self._applicants = applicants
-        self._tongue = tongue
+        self._language = language
         self._accept = accept
         self._owners = owners
         self._transport = transport
@@ -320,8 +320,8 @@ class JoinRequests:
         while (doubtful := await self._request_store.restore()) is None:
             await self._clock.sleep(LOOK)
         for request in doubtful:
-            told = UNANSWERED.format(self._tongue, number=request.number)
-            self._tell(request.account, f"{request_line(request, tongue=self._tongue)}\n{told}")
+            told = UNANSWERED.format(self._language, number=request.number)
+            self._tell(request.account, f"{request_line(request, language=self._language)}\n{told}")
         await self._queue.run()
 
     # --- new requests -------------------------------------------------------------------------
@@ -384,9 +384,9 @@ class JoinRequests:
             logger.warning("%d wants to join %s and is left alone: too many wait", who, group)
         else:
             request = await store.add(request)
-            self._tell(request.account, request_text(request, days=DAYS, tongue=self._tongue))
+            self._tell(request.account, request_text(request, days=DAYS, language=self._language))
             if asks_here:
-                self._postbox.remark(group, request_here(request, tongue=self._tongue))
+                self._postbox.remark(group, request_here(request, language=self._language))
 
     def take_admin_reply(self, message: MessageReceived) -> bool:
         """Handle the message if it is a group admin's decision, by number, about an applicant of
@@ -420,7 +420,7 @@ class JoinRequests:
             logger.warning("%s of %d is left alone: too many wait", kind, who)
         else:
             request = await self._request_store.add(request)
-            self._tell(request.account, request_text(request, days=DAYS, tongue=self._tongue))
+            self._tell(request.account, request_text(request, days=DAYS, language=self._language))
 
     def _tell(self, account: int, line: str) -> None:
         for owner in sorted(self._owners):
@@ -441,7 +441,7 @@ class JoinRequests:
         """
         if not quote_in(message):
             return []
-        word = WORD_OF[reply.choice].format(self._tongue)
+        word = WORD_OF[reply.choice].format(self._language)
         return [
             Candidate(request.number, f"R{request.number}", f"{word} R{request.number}")
             for request in self.open
@@ -467,7 +467,7 @@ class JoinRequests:
                 settled.set_result(one)
 
         if not self._queue.put(partial(self._settle, number, reply, tell, by=by)):
-            return outcome("busy", BUSY, self._tongue, number=number)
+            return outcome("busy", BUSY, self._language, number=number)
         return await settled
 
     async def _settle(
@@ -481,38 +481,38 @@ class JoinRequests:
     ) -> None:
         request = self._request_store.open.get(number)
         if request is None:
-            tell(outcome("unknown", UNKNOWN, self._tongue, number=number))
+            tell(outcome("unknown", UNKNOWN, self._language, number=number))
         elif message is not None and self._server_clock.is_older(message, request.since):
-            tell(outcome("again", AGAIN, self._tongue, number=number))
+            tell(outcome("again", AGAIN, self._language, number=number))
         elif self._request_store.is_over(request):
             await self._request_store.end(request)
-            tell(outcome("late", EXPIRED, self._tongue, number=number))
+            tell(outcome("late", EXPIRED, self._language, number=number))
         else:
             logger.info("R%d: %s by %s", number, reply.choice == "approve", by)
             tell(await self._answer(request, reply, by=by))
 
     async def _answer(self, request: JoinRequest, reply: Reply, *, by: str) -> Settled:
         """Send the decision to QQ. The request stays open if nothing was sent."""
-        number, tongue = request.number, self._tongue
+        number, language = request.number, self._language
         allows = reply.choice == "approve"
         if not await self._request_store.answer(request):
-            return outcome("busy", BUSY, tongue, number=number)
+            return outcome("busy", BUSY, language, number=number)
         try:
             is_certain = await self._transport.admit(request, granted=allows, reason=reply.words)
         except NotConnected:
             await self._request_store.wait(request)
-            return outcome("offline", OFFLINE, tongue, number=number)
+            return outcome("offline", OFFLINE, language, number=number)
         except ActionRefused as error:
             why = in_one_line(error.wording, 80) or "?"
-            settled = outcome("refused", REFUSED, tongue, number=number, why=why)
+            settled = outcome("refused", REFUSED, language, number=number, why=why)
         except ActionUnanswered:
-            settled = outcome("unanswered", UNANSWERED, tongue, number=number)
+            settled = outcome("unanswered", UNANSWERED, language, number=number)
         else:
             if is_certain:
                 line, word = DONE, ALLOWED if allows else DENIED
             else:
                 line, word = SUBMITTED, YES if allows else NO
-            settled = outcome("done", line, tongue, number=number, word=word)
+            settled = outcome("done", line, language, number=number, word=word)
         await self._request_store.end(request)
         if request.kind == "apply":
             who, group, rule = request.user_id, request.group_id, by.startswith("rule ")
@@ -529,30 +529,31 @@ class JoinRequests:
 # --- reading replies, and wording: pure -----------------------------------------------------------
 
 
-def request_line(request: JoinRequest, *, tongue: Language = Language.CHINESE) -> str:
+def request_line(request: JoinRequest, *, language: Language = Language.CHINESE) -> str:
     """The line that describes the request to an owner, without how to answer."""
     words = LINES[request.kind]
-    line = words.format(tongue, number=request.number, who=request.user_id, group=request.group_id)
-    return _with_comment(line, request, tongue)
+    who, group = request.user_id, request.group_id
+    line = words.format(language, number=request.number, who=who, group=group)
+    return _with_comment(line, request, language)
 
 
-def _with_comment(line: str, request: JoinRequest, tongue: Language) -> str:
+def _with_comment(line: str, request: JoinRequest, language: Language) -> str:
     said = in_one_line(request.comment, MAX_COMMENT).translate(INNER_QUOTES)
-    return SAYING.format(tongue, line=line, said=said) if said else line
+    return SAYING.format(language, line=line, said=said) if said else line
 
 
-def request_text(request: JoinRequest, *, days: int, tongue: Language = Language.CHINESE) -> str:
+def request_text(request: JoinRequest, *, days: int, language: Language = Language.CHINESE) -> str:
     return (
-        f"{request_line(request, tongue=tongue)}\n"
-        f"{HOW.format(tongue, number=request.number, days=days)}"
+        f"{request_line(request, language=language)}\n"
+        f"{HOW.format(language, number=request.number, days=days)}"
     )
 
 
-def request_here(request: JoinRequest, *, tongue: Language = Language.CHINESE) -> str:
+def request_here(request: JoinRequest, *, language: Language = Language.CHINESE) -> str:
     """The same line for the group's admins, shown in the group."""
-    line = APPLY_HERE.format(tongue, number=request.number, who=request.user_id)
-    how = HOW_HERE.format(tongue, number=request.number)
-    return f"{_with_comment(line, request, tongue)}\n{how}"
+    line = APPLY_HERE.format(language, number=request.number, who=request.user_id)
+    how = HOW_HERE.format(language, number=request.number)
+    return f"{_with_comment(line, request, language)}\n{how}"
 
 
 def read_join_answer(text: str) -> Reply | None:
@@ -569,7 +570,7 @@ def number_of(requests: dict[int, JoinRequest], text: str) -> int | None:
     found = NUMBERED.match(text)
     request = requests.get(int(found[1])) if found else None
     lines = (
-        tuple(without_blanks(request_line(request, tongue=tongue)) for tongue in Language)
+        tuple(without_blanks(request_line(request, language=language)) for language in Language)
         if request
         else ("",)
     )

@@ -123,7 +123,7 @@ class NewGroups:
         if self._modes.is_news(where):  # the recorded message makes the group known
             self._modes.put(where, mode)
             if mode is Mode.OFF and tell is not None:
-                line = LEFT_ALONE.format(self._approvers.tongue, group=where.session_id)
+                line = LEFT_ALONE.format(self._approvers.language, group=where.session_id)
                 tell(f"new group {where}", line)
             elif mode is Mode.LIVE:
                 self._met.append(where)
@@ -150,7 +150,7 @@ class NewGroups:
         if now - self._asked.get(where, -AGAIN) < AGAIN:
             return
         self._asked[where] = now
-        words = QUESTION.format(self._approvers.tongue, group=where.session_id)
+        words = QUESTION.format(self._approvers.language, group=where.session_id)
         logger.info("a new group, %s: the owners are asked", where)
         if self._approvers.terminal is not None:
             self._approvers.terminal(words)
@@ -181,14 +181,14 @@ class NewGroups:
         if not waiting:
             group, at = self._decided.get(account, (0, 0.0))
             waiting = [group] if group and self._clock.monotonic() - at < LATELY else []
-        word = NAMES[Mode(reply.choice)].format(self._approvers.tongue)
+        word = NAMES[Mode(reply.choice)].format(self._approvers.language)
         return [Candidate(group, str(group), f"{word} {group}") for group in waiting]
 
     def accept(self, message: MessageReceived, number: int, reply: Reply) -> bool:
         """A reply about an unknown group is ordinary chat. One that was missed and found in a
         history decides nothing.
         """
-        here, tongue = message.conversation, self._approvers.tongue
+        here, language = message.conversation, self._approvers.language
         where = Conversation(here.platform_id, "group", number)
         if not number or self._modes.is_new(where):
             return False
@@ -196,16 +196,16 @@ class NewGroups:
         tell = partial(self._postbox.post, here, quote=message.message_id)
         if (mode := self._modes.of(where)) not in OPEN:
             if not is_missed:
-                tell(DECIDED.format(tongue, group=number, mode=NAMES[mode].format(tongue)))
+                tell(DECIDED.format(language, group=number, mode=NAMES[mode].format(language)))
             return True
         if is_missed:  # in a history an old reply looks like a new one
-            tell(VOID.format(tongue, group=number))
+            tell(VOID.format(language, group=number))
             return True
         mode = Mode(reply.choice)
         logger.info("%s is %s: an owner says so", where, mode)
         self._modes.put(where, mode)
         self._decided[here.platform_id] = (number, self._clock.monotonic())
-        tell(DONE[mode].format(tongue, group=number))
+        tell(DONE[mode].format(language, group=number))
         return True
 
 

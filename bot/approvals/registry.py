@@ -55,7 +55,7 @@ class PendingDecisions:
         server_clock: ServerClock,
         is_finishing: Callable[[], bool],
         postbox: Postbox,
-        tongue: Language = Language.CHINESE,
+        language: Language = Language.CHINESE,
     ) -> None:
         self.calls = calls
         self.join_requests = join_requests
@@ -68,7 +68,7 @@ class PendingDecisions:
         self._server_clock = server_clock
         self._is_finishing = is_finishing
         self._postbox = postbox
-        self._tongue = tongue
+        self._language = language
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -164,7 +164,7 @@ class PendingDecisions:
             case several:
                 names = join_lines([one.name for _, _, one in several])
                 example = several[0][2].example
-                words = WHICH.format(self._tongue, names=names, example=example)
+                words = WHICH.format(self._language, names=names, example=example)
                 quote = message.message_id if is_quoted(message) else ""
                 self._postbox.post(message.conversation, words, quote=quote)
                 return True

@@ -153,16 +153,16 @@ def _spelt(char: str) -> str:
 
 
 def asker_line(
-    asker: Asker, where: Conversation, question: str, *, tongue: Language = Language.CHINESE
+    asker: Asker, where: Conversation, question: str, *, language: Language = Language.CHINESE
 ) -> str:
     """The second line: who asked, where, and in which words."""
     name = in_one_line(asker.name, 24).translate(INNER_QUOTES) or "?"
-    place = (IN_GROUP if where.is_group else IN_PRIVATE).format(tongue, group=where.session_id)
+    place = (IN_GROUP if where.is_group else IN_PRIVATE).format(language, group=where.session_id)
     words = in_one_line(question, MAX_QUESTION).translate(INNER_QUOTES)
-    return ASKED.format(tongue, name=name, account=asker.user_id, place=place, words=words)
+    return ASKED.format(language, name=name, account=asker.user_id, place=place, words=words)
 
 
-def led_in_words(led: Led | str, *, tongue: Language = Language.CHINESE) -> str:
+def led_in_words(led: Led | str, *, language: Language = Language.CHINESE) -> str:
     """Whose words influenced the call, for an approver; empty if none did. Older versions stored
     text.
     """
@@ -171,27 +171,27 @@ def led_in_words(led: Led | str, *, tongue: Language = Language.CHINESE) -> str:
     parts = [(OTHERS, led.names)] if led.people else []
     if led.read:
         parts.append((TOOLS, led.read))
-    return AND.format(tongue).join(
-        NAMED.format(tongue, what=what, names=COMMA.format(tongue).join(names))
+    return AND.format(language).join(
+        NAMED.format(language, what=what, names=COMMA.format(language).join(names))
         if names
-        else what.format(tongue)
+        else what.format(language)
         for what, names in parts
     )
 
 
-def influence_line(pending: PendingCall, *, tongue: Language = Language.CHINESE) -> str:
+def influence_line(pending: PendingCall, *, language: Language = Language.CHINESE) -> str:
     """The third line, if words of others influenced the call; else empty."""
-    led = led_in_words(pending.led, tongue=tongue)
-    return "\n" + BEFORE.format(tongue, led=led) if led else ""
+    led = led_in_words(pending.led, language=language)
+    return "\n" + BEFORE.format(language, led=led) if led else ""
 
 
-def reply_line(number: int, seconds: float, *, tongue: Language = Language.CHINESE) -> str:
+def reply_line(number: int, seconds: float, *, language: Language = Language.CHINESE) -> str:
     """The last line: how to answer."""
-    return HOW.format(tongue, number=number, minutes=max(1, round(seconds / 60)))
+    return HOW.format(language, number=number, minutes=max(1, round(seconds / 60)))
 
 
-def waiting_line(numbers: Iterable[int], *, tongue: Language = Language.CHINESE) -> str:
+def waiting_line(numbers: Iterable[int], *, language: Language = Language.CHINESE) -> str:
     """The notice to the asker: the numbers that wait for the owner."""
     return NOTICE.format(
-        tongue, numbers=COMMA.format(tongue).join(f"A{number}" for number in numbers)
+        language, numbers=COMMA.format(language).join(f"A{number}" for number in numbers)
     )

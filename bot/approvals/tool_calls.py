@@ -148,7 +148,7 @@ class ToolApprovals:
         clock: Clock,
     ) -> None:
         self._approvers = approvers
-        self._tongue = approvers.tongue
+        self._language = approvers.language
         self._resume = resume
         self._postbox = postbox
         self._reply_postbox = reply_postbox
@@ -213,13 +213,13 @@ class ToolApprovals:
         for request in self._of(run_id):
             if request.expires <= now:
                 self._end(request, "expired")
-                self._tell(request, EXPIRED.format(self._tongue, number=request.number))
+                self._tell(request, EXPIRED.format(self._language, number=request.number))
 
     def close(self, run_id: str) -> None:
         """The run is over: withdraw its pending calls."""
         for request in self._of(run_id):
             self._end(request, "withdrawn")
-            self._tell(request, WITHDRAWN.format(self._tongue, number=request.number))
+            self._tell(request, WITHDRAWN.format(self._language, number=request.number))
 
     def undo(self, run: SuspendedRun, *, muted: bool = False) -> None:
         """The run ended before it used an approval, because the bot is `muted` there or its
@@ -229,7 +229,7 @@ class ToolApprovals:
         for number in (pending.number for pending in run.pending):
             if (past := self._past.get(number)) is not None and past.ending == "allowed":
                 past = renewed(
-                    past, words=words.format(self._tongue, number=number), ending="withdrawn"
+                    past, words=words.format(self._language, number=number), ending="withdrawn"
                 )
                 self._past[number] = past
                 self._tell(past, past.words)
@@ -258,7 +258,7 @@ class ToolApprovals:
         asker = replace(run.asker, name=label(run.asker.name, MAX_NAME))
         words = excerpt(question, View())
         where, user_id = question.conversation, number_of(asker)
-        asked_by = asker_line(asker, where, words, tongue=self._tongue)
+        asked_by = asker_line(asker, where, words, language=self._language)
         room = MAX_OPEN - sum(request.asker == user_id for request in self._open.values())
         new = [
             Request(
@@ -270,7 +270,7 @@ class ToolApprovals:
                 expires=pending.expires,
                 text=(
                     f"{call_line(pending)}\n{asked_by}"
-                    f"{influence_line(pending, tongue=self._tongue)}"
+                    f"{influence_line(pending, language=self._language)}"
                 ),
                 asker=user_id,
                 since=pending.since if pending.number in asked_before else self._clock.now(),
@@ -302,8 +302,8 @@ class ToolApprovals:
     def _end(self, request: Request, ending: Ending, *, by: str = "") -> None:
         del self._open[request.number]
         self.ended[ending] += 1
-        word = WORDS[ending].format(self._tongue) if ending in WORDS else ""
-        words = ENDINGS[ending].format(self._tongue, number=request.number, by=by, word=word)
+        word = WORDS[ending].format(self._language) if ending in WORDS else ""
+        words = ENDINGS[ending].format(self._language, number=request.number, by=by, word=word)
         asked = frozenset(request.asked)
         self._past[request.number] = EndedRequest(request.where, words, ending, asked)
 
@@ -314,17 +314,17 @@ class ToolApprovals:
             logger.info("run %s waits for the owner: A%d", request.run_id, request.number)
             if self._approvers.terminal is not None:
                 first, _, _ = request.text.partition("\n")
-                words = TERMINAL.format(self._tongue, number=request.number)
+                words = TERMINAL.format(self._language, number=request.number)
                 self._approvers.terminal(f"{request.full or first}  {words}")
             else:
                 self._ask_owners(request)
 
     def _ask_owners(self, request: Request) -> None:
-        tongue, about = self._tongue, send_prefix_of_turn(request.run_id)
+        language, about = self._language, send_prefix_of_turn(request.run_id)
         left = request.expires - self._clock.now()
-        lines = [request.text, reply_line(request.number, left, tongue=tongue)]
+        lines = [request.text, reply_line(request.number, left, language=language)]
         if request.full:
-            lines.append(FILE.format(tongue, number=request.number))
+            lines.append(FILE.format(language, number=request.number))
         words = "\n".join(lines)
         for owner in sorted(self._approvers.owners):
             where = Conversation(request.where.platform_id, "private", owner)
@@ -338,7 +338,7 @@ class ToolApprovals:
                         name=f"A{request.number}",
                         unshown=partial(self._give_up, request, TOO_LONG),
                         about=about,
-                        tongue=tongue,
+                        language=language,
                     )
         if not request.asked:
             self._give_up(request)
@@ -374,7 +374,7 @@ class ToolApprovals:
             return
         numbers = [other.number for other in self._of(request.run_id)]
         quote = question.message_id if is_quoted(question) else ""
-        words = waiting_line(numbers, tongue=language_of(question))
+        words = waiting_line(numbers, language=language_of(question))
         self._postbox.post(question.conversation, words, quote=quote)
 
     def _tell(self, request: Request | EndedRequest, words: str) -> None:
@@ -399,7 +399,7 @@ class ToolApprovals:
             return number if is_it else None
         said = without_blanks(text)
         notices = (
-            (waiting_line([one], tongue=each), one) for one in self._open for each in Language
+            (waiting_line([one], language=each), one) for one in self._open for each in Language
         )
         return next((one for line, one in notices if said == without_blanks(line)), None)
 
@@ -411,7 +411,7 @@ class ToolApprovals:
         here, owner = message.conversation, message.sender.user_id
         if here.is_group and not mentions_the_bot(message):
             return []
-        word, has_quote = WORD_OF[reply.choice].format(self._tongue), bool(quote_in(message))
+        word, has_quote = WORD_OF[reply.choice].format(self._language), bool(quote_in(message))
         return [
             Candidate(
                 number=request.number,
@@ -437,7 +437,7 @@ class ToolApprovals:
         if here.is_group and here != asked_in:
             return False
         if request and self._server_clock.is_older(message, request.since):
-            words = AGAIN.format(self._tongue, number=number)
+            words = AGAIN.format(self._language, number=number)
         elif request is None and self._server_clock.is_missed(message):
             logger.info("A%d: an answer that was missed decides nothing", number)
             return True
@@ -452,19 +452,19 @@ class ToolApprovals:
         terminal, reply = self._approvers.terminal, read_answer(line)
         if terminal is None or reply is None or reply.number is None:
             return False
-        terminal(self.settle(reply.number, reply, by=YOU.format(self._tongue)).words)
+        terminal(self.settle(reply.number, reply, by=YOU.format(self._language)).words)
         return True
 
     def settle(self, number: int, reply: Reply, *, by: str) -> Settled:
         """Apply a decision; the first one counts. `by` names who made it, for others to read."""
-        tongue = self._tongue
+        language = self._language
         request, past = self._open.get(number), self._past.get(number)
         if request is None:
-            unknown = outcome("unknown", UNKNOWN, tongue, number=number)
+            unknown = outcome("unknown", UNKNOWN, language, number=number)
             return Settled("over", past.words) if past else unknown
         if self._clock.now() >= request.expires:
             self._end(request, "expired")
-            return outcome("late", EXPIRED, tongue, number=number)
+            return outcome("late", EXPIRED, language, number=number)
         decision: Decision
         ending: Ending
         if reply.choice == "approve":
@@ -473,6 +473,6 @@ class ToolApprovals:
             decision = Deny(f"{SAID_NO}: {reply.words}" if reply.words else SAID_NO)
             ending = "denied"
         if not self._decide(request, decision, ending, by=by):
-            return outcome("busy", BUSY, tongue, number=number)
+            return outcome("busy", BUSY, language, number=number)
         logger.info("A%d of run %s: %s by %s", number, request.run_id, decision.type, by)
-        return outcome("done", DONE, tongue, number=number, word=WORDS[ending])
+        return outcome("done", DONE, language, number=number, word=WORDS[ending])

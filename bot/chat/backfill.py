@@ -188,7 +188,7 @@ class ExpiredEvents:
             return
         if not self._seen.knows(message) and self._wake_classifier.would_answer(message):
             self._rate_limiter.turn_away_late(message)
-            line = WAITED.format(self._owner.tongue, minutes=event.seconds / 60)
+            line = WAITED.format(self._owner.language, minutes=event.seconds / 60)
             self._owner.tell("messages waited", line)
         self._late_messages.take_waited(message)
 
@@ -578,7 +578,6 @@ class DeafnessWatch:
             self._active_conversations.connected(where.platform_id)
 
     def _tell(self, where: Conversation, missed: Sequence[MessageReceived]) -> None:
-        line = DEAF.format(
-            self._owner.tongue, account=where.platform_id, group=where.session_id, count=len(missed)
-        )
+        language, count = self._owner.language, len(missed)
+        line = DEAF.format(language, account=where.platform_id, group=where.session_id, count=count)
         self._owner.tell(f"deaf server of {where.platform_id}", line)

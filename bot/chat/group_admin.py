@@ -87,9 +87,9 @@ class GroupAdmin:
         *,
         name: Callable[[Conversation, int], str],
         screen: Screen | None = None,
-        tongue: Language = Language.CHINESE,
+        language: Language = Language.CHINESE,
     ) -> None:
-        self._tongue = tongue  # the language of questions to owners
+        self._language = language  # of questions to owners
         self._transport = transport
         self._name = name
         self._screen = screen
@@ -115,8 +115,8 @@ class GroupAdmin:
             if self._screen(said) != said:
                 raise ToolDenied(WITHHELD)
         who = f"{in_one_line(self._name(where, whose), 24) or '?'}({whose})"
-        act_told = told(act, who, words, tongue=self._tongue)
-        return THERE.format(self._tongue, group=where.session_id, act=act_told)
+        act_told = told(act, who, words, language=self._language)
+        return THERE.format(self._language, group=where.session_id, act=act_told)
 
     async def act(self, context: ToolContext, act: GroupAct) -> bool:
         """Carry out an approved action; False if the server cannot report a refusal by QQ. Raises
@@ -171,21 +171,21 @@ class GroupAdmin:
         )
 
 
-def told(act: GroupAct, who: str, words: str, *, tongue: Language = Language.CHINESE) -> str:
+def told(act: GroupAct, who: str, words: str, *, language: Language = Language.CHINESE) -> str:
     """The action in words; `who` is the affected person, `words` those of their message."""
-    said = in_one_line(words, MAX_SHOWN) or NO_WORDS.format(tongue)
+    said = in_one_line(words, MAX_SHOWN) or NO_WORDS.format(language)
     match act:
         case Mute(seconds=0):
-            return UNMUTE.format(tongue, who=who)
+            return UNMUTE.format(language, who=who)
         case Mute(seconds=seconds):
-            return MUTE.format(tongue, who=who, seconds=seconds)
+            return MUTE.format(language, who=who, seconds=seconds)
         case SetCard(card=""):
-            return NO_CARD.format(tongue, who=who)
+            return NO_CARD.format(language, who=who)
         case SetCard(card=card):
-            return CARD.format(tongue, who=who, card=card)
+            return CARD.format(language, who=who, card=card)
         case Recall():
-            return RECALL.format(tongue, who=who, said=said)
+            return RECALL.format(language, who=who, said=said)
         case Pin():
-            return PIN.format(tongue, who=who, said=said)
+            return PIN.format(language, who=who, said=said)
         case _:
             assert_never(act)

@@ -97,7 +97,7 @@ class Pokes:
         persona: Callable[[Conversation], Persona],
         name_of: Callable[[Conversation, int], str],
         mode: PokeMode = "line",
-        tongue: Language = Language.CHINESE,
+        language: Language = Language.CHINESE,
     ) -> None:
         """`persona` gives the persona of a conversation, `name_of` the name by which a person was
         last seen there.
@@ -106,7 +106,7 @@ class Pokes:
         self._persona = persona
         self._name_of = name_of
         self._mode = mode
-        self._tongue = tongue
+        self._language = language
         self._wake_classifier = wake_classifier
         self._postbox = postbox
         self._answered = answered
@@ -132,7 +132,7 @@ class Pokes:
 
     def _say_line(self, where: Conversation) -> None:
         line = HERE if where.is_group else HERE_IN_PRIVATE
-        self._postbox.remark(where, line.format(self._tongue))
+        self._postbox.remark(where, line.format(self._language))
 
     async def _find_words(self, event: Poked) -> None:
         """Send the model's sentence, charged to the person who poked; if there is none, the fixed
@@ -140,7 +140,7 @@ class Pokes:
         """
         where, user = event.conversation, event.user_id
         persona = self._persona(where)
-        language = Language.ENGLISH if persona.language == "en" else self._tongue
+        language = Language.ENGLISH if persona.language == "en" else self._language
         name = person_name(self._name_of(where, user), MAX_NAME)
         who = f"「{name.translate(INNER_QUOTES)}」" if name else SOMEBODY.format(language)
         task = TASK.format(language, who=who)

@@ -477,7 +477,7 @@ class WakeClassifier:
         loop = waker.add_wake(text, self._rules.loop, spoke=spoke, now=question.at)
         if loop is Loop.BEGINS:
             who = f"{label(sender.name, MAX_NAME)}({sender.user_id})"
-            line = TOLD.format(self._owner.tongue, who=who, where=where)
+            line = TOLD.format(self._owner.language, who=who, where=where)
             self._owner.tell(f"loop in {where}", line)
         return "" if loop is Loop.NONE else Silence.LOOP
 

@@ -97,7 +97,7 @@ def make_backup(settings: Settings, name: str, *, force: bool) -> None:
     """Back up the journal to this file, or to standard output for `-`. Exits the process on
     failure.
     """
-    tongue = language()
+    users_language = language()
     url = read_url(settings.store_url.get_secret_value())
     journal = file_of(url)
     if journal is None:
@@ -124,7 +124,7 @@ def make_backup(settings: Settings, name: str, *, force: bool) -> None:
         fail(error.line)
     except KeyboardInterrupt:
         fail(STOPPED)
-    tell(_done(made, name, tongue))
+    tell(_done(made, name, users_language))
     if beside := [*_beside_folder(settings, journal.parent), *made.left_out]:
         say(ALSO, them=", ".join(beside))
     if waiting:
@@ -215,9 +215,9 @@ def _status(store_url: str) -> Mapping[str, Any]:
         return {}
 
 
-def _done(made: Made, name: str, tongue: Language) -> str:
+def _done(made: Made, name: str, language: Language) -> str:
     return DONE.format(
-        tongue,
+        language,
         file=STANDARD_OUTPUT if name == STREAM else name,
         size=_size(made.size),
         schema=made.manifest.schema,

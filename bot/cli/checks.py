@@ -107,7 +107,7 @@ def failure(name: str, said: Phrase | str, fix: Phrase | str, /, **values: objec
 
 def failures(name: str, problems: Iterable[Problem]) -> list[Check]:
     """One check for each problem of a ConfigError."""
-    return [failure(name, describe(problem), problem.mend) for problem in problems]
+    return [failure(name, describe(problem), problem.fix) for problem in problems]
 
 
 def describe(problem: Problem) -> Bilingual:

@@ -170,7 +170,7 @@ async def check_servers(settings: Settings) -> list[Check]:
     """A check for each server of MCP_FILE."""
     rows, problems = read_servers(settings.mcp_file, settings.mcp_keys)
     if problems:
-        return [warning("mcp", problem.what, problem.mend) for problem in problems]
+        return [warning("mcp", problem.what, problem.fix) for problem in problems]
     checks = []
     for one in await look_at(rows, seconds=CHECKED_WITHIN) if rows else ():
         fix = SEE_MCP.fill(server=one.name)

@@ -58,7 +58,7 @@ LOG_ASIDE = Phrase(
     "The log is in {path} until the chat ends. Only warnings are shown here.",
 )
 WARNING = Phrase("警告：{it}", "warning: {it}")
-PROBLEM = Phrase("{name} {what}。{mend}", "{name}: {what}. {mend}")
+PROBLEM = Phrase("{name} {what}。{fix}", "{name}: {what}. {fix}")
 UNUSABLE = Phrase("配置不能用：", "The configuration cannot be used:")
 CATALOGUE.register(__name__, globals())
 LIBRARY_LEVELS = {
@@ -395,7 +395,7 @@ def exit_with(*errors: ConfigError) -> NoReturn:
 
 
 def _shown(problem: Problem) -> Bilingual:
-    return PROBLEM.fill(name=problem.name, what=problem.what, mend=problem.mend)
+    return PROBLEM.fill(name=problem.name, what=problem.what, fix=problem.fix)
 
 
 def say(line: Phrase | Bilingual, **values: object) -> None:

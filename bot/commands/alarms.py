@@ -55,11 +55,11 @@ class AlarmMonitor:
         books: JournalQueries | None,
         tell: Callable[[str, str], None],
         clock: Clock,
-        tongue: Language = Language.CHINESE,
+        language: Language = Language.CHINESE,
         host: str = "",
     ) -> None:
         self._host = host
-        self._tongue = tongue
+        self._language = language
         self._stands = stands
         self._busy = busy
         self._gather = gather
@@ -86,19 +86,19 @@ class AlarmMonitor:
         self._seen = {one: self._seen.get(one, 0) + 1 for one in busy}
         for one, looks in self._seen.items():
             if looks == 2:
-                self._tell(f"stuck in {busy[one]}", STUCK.format(self._tongue, where=busy[one]))
+                self._tell(f"stuck in {busy[one]}", STUCK.format(self._language, where=busy[one]))
 
     def _tell_gathered(self) -> None:
         for line in filter(None, [each() for each in self._gather]):
             # A kind of its own: the next line is about other turns, perhaps of another bot.
-            self._tell(text_in(Language.ENGLISH, line), text_in(self._tongue, line))
+            self._tell(text_in(Language.ENGLISH, line), text_in(self._language, line))
 
     async def _look_at_disk(self) -> None:
         free = (await self._stands()).free
         if free is None:
             return
         if free < LITTLE and self._had_room:
-            line = DISK.format(self._tongue, free=free / 2**20)
+            line = DISK.format(self._language, free=free / 2**20)
             if self._host:
                 self._tell(f"disk of {self._host}", f"{self._host}: {line}")
             else:
@@ -120,7 +120,7 @@ class AlarmMonitor:
             times, of = max(_dearer(used, was.get(model, UsageSum())), key=lambda found: found[0])
             if times >= DEARER and (today, model) not in self._dear:
                 self._dear.add((today, model))
-                line = PRICE.format(self._tongue, model=model, of=of, times=times)
+                line = PRICE.format(self._language, model=model, of=of, times=times)
                 self._tell(f"price of {model}", line)
 
 

@@ -270,7 +270,7 @@ class DailyDigest:
         self,
         *,
         at: float | None,
-        tongue: Language,
+        language: Language,
         books: JournalQueries,
         stands: Stands,
         choices: Choices,
@@ -279,7 +279,7 @@ class DailyDigest:
         clock: Clock,
     ) -> None:
         self._at = at
-        self._tongue = tongue
+        self._language = language
         self._books = books
         self._stands = stands
         self._choices = choices
@@ -319,7 +319,7 @@ class DailyDigest:
             return False
         if day == DaySum():
             return True
-        words = told_of(day, other, YESTERDAY, self._tongue, await self._stands())
+        words = told_of(day, other, YESTERDAY, self._language, await self._stands())
         if not await self._store.commit(PlaceSet(NOWHERE, SETTING, today)):
             return False
         self._owner.post(words)

@@ -224,7 +224,7 @@ def build_sources(
         waiting=lambda: count_decisions(app) + app.others.waiting,
         note=app.store.put,
         tell=app.owner.tell,
-        tongue=app.owner.tongue,
+        language=app.owner.language,
         mask=mask,
         estimate=estimate_text,
         weigh=weigh,

@@ -72,7 +72,7 @@ async def decide(app: App, decision: OwnerDecision) -> Settled:
         choice = "approve" if decision.allows else "deny"
         words = "" if decision.allows else " ".join(words.split())[:MAX_REASON]
     reply = Reply(choice, number, words)
-    return await app.decisions.settle(kind, number, reply, by=BY.format(app.owner.tongue))
+    return await app.decisions.settle(kind, number, reply, by=BY.format(app.owner.language))
 
 
 async def read_status(app: App, *, with_drafts: bool) -> BotStatus:
@@ -173,7 +173,7 @@ def list_personas(personas: Personas) -> tuple[PersonaState, ...]:
 def job_moment(job: JobRow, now: float, language: Language) -> str:
     """When a job comes next, or was to come, by the clock of its zone."""
     tell = tell_moment if job.due > now else tell_date
-    return tell(job.due, zone=job.zone, now=now, tongue=language)
+    return tell(job.due, zone=job.zone, now=now, language=language)
 
 
 async def read_group(app: App, where: Conversation, *, asks_owners: bool) -> GroupState | None:

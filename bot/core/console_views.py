@@ -135,22 +135,22 @@ class ToolUse(Struct, frozen=True):
 
 
 class Finding(Struct, frozen=True):
-    """A finding of the doctor. `verdict` is `ok`, `warning` or `problem`; `mend` says how to fix
+    """A finding of the doctor. `verdict` is `ok`, `warning` or `problem`; `fix` says how to fix
     it, and is empty if all is well. In English, and in Chinese if available.
     """
 
     check: str
     verdict: str
     said: str
-    mend: str
+    fix: str
     said_zh: str = ""
-    mend_zh: str = ""
+    fix_zh: str = ""
 
     def told(self, chinese: bool) -> str:
         return (chinese and self.said_zh) or self.said
 
     def advice(self, chinese: bool) -> str:
-        return (chinese and self.mend_zh) or self.mend
+        return (chinese and self.fix_zh) or self.fix
 
 
 Doctor: TypeAlias = Callable[[Callable[[str, Usage], None]], Awaitable[Sequence[Finding]]]

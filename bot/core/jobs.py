@@ -80,7 +80,7 @@ class Job(Struct, frozen=True, kw_only=True):
     notes: str = ""
 
     @property
-    def tongue(self) -> Language:
+    def reply_language(self) -> Language:
         return Language.ENGLISH if self.language == "en" else Language.CHINESE
 
     @property

@@ -53,7 +53,7 @@ async def sum_up_news(
     *,
     where: Conversation,
     who: int,
-    tongue: Language,
+    language: Language,
 ) -> tuple[Entry, ...]:
     """The entries, of which the latest have a line, at the cost of a person there or (`who` 0) of
     the conversation. They are as they were if the model is away or the day is spent.
@@ -61,7 +61,7 @@ async def sum_up_news(
     read = [one for one in entries[-MAX_SUMMED:] if one.text]
     if not read:
         return tuple(entries)
-    instructions = tongue.either(SUM_UP_ZH, SUM_UP_EN)
+    instructions = language.either(SUM_UP_ZH, SUM_UP_EN)
     told = "\n".join(f"({number}) {one.title}\n  {one.text}" for number, one in enumerate(read, 1))
     request = ModelRequest((SystemMessage(instructions), UserMessage(told)), temperature=0.3)
     try:

@@ -181,18 +181,18 @@ def _plain(text: object, limit: int = MAX_TITLE) -> str:
     return words if len(words) <= limit else f"{words[:limit]}…"
 
 
-def tell_news(title: str, entries: Sequence[Entry], tongue: Language) -> str:
+def tell_news(title: str, entries: Sequence[Entry], language: Language) -> str:
     """The message about new entries: the latest with their summaries and links, the others in one
     line.
     """
     most = MAX_SUMMED if any(one.line for one in entries) else SHOWN
     shown, rest = entries[-most:], entries[:-most]
-    told = (ENTRY.format(tongue, title=one.title, line=one.line, url=one.url) for one in shown)
+    told = (ENTRY.format(language, title=one.title, line=one.line, url=one.url) for one in shown)
     lines = ["\n".join(filter(None, one.splitlines())) for one in told]
     if rest:
         titles = "；".join(one.title for one in rest[-5:])
-        lines.append(MORE.format(tongue, count=len(rest), titles=titles))
-    return NEWS.format(tongue, title=title, lines="\n".join(lines))
+        lines.append(MORE.format(language, count=len(rest), titles=titles))
+    return NEWS.format(language, title=title, lines="\n".join(lines))
 
 
 def rest_of(interval: float, failures: int) -> float:

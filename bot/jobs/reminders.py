@@ -271,8 +271,8 @@ class JobBook:
         if kind is JobKind.RUN:
             self._check_run(context, job)
         job = await self._make(job)
-        tongue = context.port(Language)
-        told = SET.format(tongue, number=job.number, words=words, **self._told(job, tongue))
+        language = context.port(Language)
+        told = SET.format(language, number=job.number, words=words, **self._told(job, language))
         return ToolResult(told, sources=context.asked)
 
     async def listed(self, context: ToolContext) -> ToolResult:
@@ -334,13 +334,13 @@ class JobBook:
         """All jobs of the account; None if they cannot be read."""
         return await self._jobs.listed(account)
 
-    async def end(self, job: Job, tongue: Language) -> str:
+    async def end(self, job: Job, language: Language) -> str:
         """End the job. Returns the line that confirms it. Raises ToolFailed."""
         if not await self._end(job):
             raise ToolFailed(NOT_NOW)
-        return CANCELLED.format(tongue, number=job.number, words=_short(job.words))
+        return CANCELLED.format(language, number=job.number, words=_short(job.words))
 
-    async def scheduled(self, where: Conversation, tongue: Language) -> list[ScheduledJob] | None:
+    async def scheduled(self, where: Conversation, language: Language) -> list[ScheduledJob] | None:
         """A conversation's jobs for the console; None if they cannot be read."""
         found = await self.visible(where, 0)
         if found is None:
@@ -351,7 +351,7 @@ class JobBook:
                 maker=job.maker,
                 words=job.words,
                 due=job.due,
-                rule=tell_rule(job.rule, tongue),
+                rule=tell_rule(job.rule, language),
                 kind=job.kind,
                 state=job.state,
                 fired=job.fired,
@@ -418,28 +418,30 @@ class JobBook:
         except (InvalidArguments, ToolDenied):
             return None
 
-    def told(self, jobs: Collection[Job], tongue: Language, *, places: bool = False) -> str:
+    def told(self, jobs: Collection[Job], language: Language, *, places: bool = False) -> str:
         """The jobs, one a line; with `places`, each with its conversation."""
         lines = []
         for job in jobs:
             place = f"[{job.where.session_id}] " if places else ""
-            asks = ASKS.format(tongue) if job.kind is JobKind.RUN else ""
+            asks = ASKS.format(language) if job.kind is JobKind.RUN else ""
             words = f"{place}{_short(job.words)}{asks}"
-            line = LINE.format(tongue, number=job.number, words=words, **self._told(job, tongue))
+            line = LINE.format(
+                language, number=job.number, words=words, **self._told(job, language)
+            )
             lines.append(line)
-        return "\n".join(lines) or NONE.format(tongue)
+        return "\n".join(lines) or NONE.format(language)
 
-    def _told(self, job: Job, tongue: Language) -> dict[str, str]:
+    def _told(self, job: Job, language: Language) -> dict[str, str]:
         now = self._clock.now()
-        rule = tell_rule(job.rule, tongue)
+        rule = tell_rule(job.rule, language)
         return {
-            "moment": tell_moment(job.due, zone=job.zone, now=now, tongue=tongue),
-            "rule": IN_BRACKETS.format(tongue, rule=rule) if rule else "",
+            "moment": tell_moment(job.due, zone=job.zone, now=now, language=language),
+            "rule": IN_BRACKETS.format(language, rule=rule) if rule else "",
         }
 
     # --- recaps -----------------------------------------------------------------------------------
 
-    async def schedule_recap(self, where: Conversation, time: str, tongue: Language) -> bool:
+    async def schedule_recap(self, where: Conversation, time: str, language: Language) -> bool:
         """Have the group's recap made every day at this local time (`22:00`); not at all if it is
         empty. Returns False if the journal cannot be used now, or the recap is just being said.
         """
@@ -470,13 +472,13 @@ class JobBook:
                 where=where,
                 maker=0,
                 kind=JobKind.RECAP,
-                words=RECAP.format(tongue),
+                words=RECAP.format(language),
                 made=now,
                 due=due,
                 wake=due,
                 rule=rule,
                 zone=self._zone,
-                language=tongue.either("zh", "en"),
+                language=language.either("zh", "en"),
             )
             try:
                 await self._make(job)
@@ -588,9 +590,9 @@ class JobBook:
         if not may_call(context.asker, Audience.GROUP_ADMIN):
             raise ToolDenied(NO_REPEATED_RUNS)
         if must_be_confirmed(context.asker, Audience.GROUP_ADMIN) and not context.allowed:
-            tongue = context.port(Language)
-            told = self._told(job, tongue)
-            raise Suspend(APPROVE.format(tongue, words=job.words, **told), seconds=WAIT)
+            language = context.port(Language)
+            told = self._told(job, language)
+            raise Suspend(APPROVE.format(language, words=job.words, **told), seconds=WAIT)
 
     async def _check_limits(self, job: Job) -> None:
         if not job.maker:
@@ -621,7 +623,7 @@ def may_change(asker: Asker, job: Job) -> bool:
 
 
 def _why(job: Job, words: JobWords, asked: Asked) -> str:
-    tongue, failures = asked.language, 0
+    language, failures = asked.language, 0
     match words, job.kind:
         case JobWords.MISSED, _:
             why = WHY_MISSED
@@ -633,23 +635,23 @@ def _why(job: Job, words: JobWords, asked: Asked) -> str:
             why = WHY_NEWS
         case _, JobKind.RECAP:
             return WHY_RECAP.format(
-                tongue, number=job.number, rule=tell_rule(job.rule, tongue), fired=job.fired
+                language, number=job.number, rule=tell_rule(job.rule, language), fired=job.fired
             )
         case _, JobKind.RUN:
             why = WHY_ASKED
         case _:
             why = WHY_SAID
-    rule = tell_rule(job.rule, tongue)
+    rule = tell_rule(job.rule, language)
     return why.format(
-        tongue,
+        language,
         number=job.number,
         made=at_time(job.made, asked.now),
-        due=tell_date(job.due, zone=job.zone, now=asked.now, tongue=tongue),
-        rule=IN_BRACKETS.format(tongue, rule=rule) if rule else "",
+        due=tell_date(job.due, zone=job.zone, now=asked.now, language=language),
+        rule=IN_BRACKETS.format(language, rule=rule) if rule else "",
         fired=job.fired,
         missed=job.missed,
         failures=failures,
-        payer=(THE_GROUP if job.where.is_group else THE_MAKER).format(tongue),
+        payer=(THE_GROUP if job.where.is_group else THE_MAKER).format(language),
     )
 
 

@@ -278,55 +278,55 @@ def _checked(at: float, zone: str, now: float) -> float:
 # --- in words -------------------------------------------------------------------------------------
 
 
-def tell_moment(at: float, *, zone: str, now: float, tongue: Language) -> str:
+def tell_moment(at: float, *, zone: str, now: float, language: Language) -> str:
     """`周六 11月29日 08:00，还有 13 小时`."""
-    date = tell_date(at, zone=zone, now=now, tongue=tongue)
-    return f"{date}{tongue.either('，', ', ')}{tell_left(at - now, tongue)}"
+    date = tell_date(at, zone=zone, now=now, language=language)
+    return f"{date}{language.either('，', ', ')}{tell_left(at - now, language)}"
 
 
-def tell_date(at: float, *, zone: str, now: float, tongue: Language) -> str:
+def tell_date(at: float, *, zone: str, now: float, language: Language) -> str:
     """`周六 11月29日 08:00`, with the year if it is another one."""
     there = wall_clock(at, zone)
-    day = DAYS.format(tongue).split()[there.weekday()]
+    day = DAYS.format(language).split()[there.weekday()]
     is_far = there.year != wall_clock(now, zone).year
-    date = tongue.either(
+    date = language.either(
         f"{f'{there.year}年' if is_far else ''}{there.month}月{there.day}日",
         f"{there.day} {MONTH_NAMES[there.month - 1]}{f' {there.year}' if is_far else ''}",
     )
     return f"{day} {date} {there:%H:%M}"
 
 
-def tell_left(seconds: float, tongue: Language) -> str:
+def tell_left(seconds: float, language: Language) -> str:
     """`还有 13 小时`."""
     for phrase, unit, least in ((IN_DAYS, DAY, 2), (IN_HOURS, HOUR, 2), (IN_MINUTES, MINUTE, 1)):
         if (count := int((seconds + MINUTE / 2) // unit)) >= least:
-            return phrase.format(tongue, count=count)
-    return AT_ONCE.format(tongue)
+            return phrase.format(language, count=count)
+    return AT_ONCE.format(language)
 
 
-def tell_rule(rule: str, tongue: Language) -> str:
+def tell_rule(rule: str, language: Language) -> str:
     """`每天 08:00`; empty for once."""
     kind, _, rest = rule.partition(" ")
     if kind == EVERY:
         minutes = int(rest)
         if minutes % 60:
-            return EVERY_MINUTES.format(tongue, count=minutes)
-        return EVERY_HOURS.format(tongue, count=minutes // 60)
+            return EVERY_MINUTES.format(language, count=minutes)
+        return EVERY_HOURS.format(language, count=minutes // 60)
     if kind != CRON:
         return ""
     minute, hour, number, month, weekday = rest.split()
     if not (minute.isdecimal() and hour.isdecimal() and month == "*"):
-        return BY_CRON.format(tongue, fields=rest)
+        return BY_CRON.format(language, fields=rest)
     clock = f"{int(hour):02}:{int(minute):02}"
     match number, weekday:
         case "*", "*":
-            return EVERY_DAY.format(tongue, clock=clock)
+            return EVERY_DAY.format(language, clock=clock)
         case "*", "1-5" | "MON-FRI":
-            return WORKDAYS.format(tongue, clock=clock)
+            return WORKDAYS.format(language, clock=clock)
         case "*", weekday if weekday in SYMBOLS:
-            day = DAYS.format(tongue).split()[SYMBOLS[weekday]]
-            return EVERY_WEEK.format(tongue, day=day, clock=clock)
+            day = DAYS.format(language).split()[SYMBOLS[weekday]]
+            return EVERY_WEEK.format(language, day=day, clock=clock)
         case number, "*" if number.isdecimal():
-            return EVERY_MONTH.format(tongue, number=int(number), clock=clock)
+            return EVERY_MONTH.format(language, number=int(number), clock=clock)
         case _:
-            return BY_CRON.format(tongue, fields=rest)
+            return BY_CRON.format(language, fields=rest)

@@ -377,13 +377,13 @@ class Scheduler:
         self._change(job, state=JobState.WAITING, wake=now + pause)
 
     def _say(self, job: Job) -> None:
-        tongue = job.tongue
-        words = REMINDER.format(tongue, words=job.words, late=self._late(job))
+        language = job.reply_language
+        words = REMINDER.format(language, words=job.words, late=self._late(job))
         self._claim((job,), words, JobState.FIRING)
 
     def _late(self, job: Job) -> str:
         minutes = int((self._clock.now() - job.due) // MINUTE)
-        return LATE.format(job.tongue, minutes=minutes) if minutes > 0 else ""
+        return LATE.format(job.reply_language, minutes=minutes) if minutes > 0 else ""
 
     async def _read(self, job: Job, *, is_first: bool = False) -> None:
         """Read the feed and say what is new, at most AN_HOUR messages an hour in a conversation."""
@@ -415,7 +415,7 @@ class Scheduler:
                 notes.pending,
                 where=where,
                 who=0 if where.is_group else job.maker,
-                tongue=job.tongue,
+                language=job.reply_language,
             )
             if self._is_stale(job):
                 return
@@ -424,7 +424,9 @@ class Scheduler:
             if self._puts_off(job):
                 return
         self._spoken.use(where).note(self._clock.now())
-        self._claim((job,), tell_news(job.words, notes.pending, job.tongue), JobState.FIRING)
+        self._claim(
+            (job,), tell_news(job.words, notes.pending, job.reply_language), JobState.FIRING
+        )
 
     def _puts_off(self, job: Job) -> bool:
         """Put off the news of a feed if it cannot be said now. Much may have happened while the bot
@@ -451,7 +453,7 @@ class Scheduler:
         if notes.failures != DEAD:
             self._change(job)
             return
-        words = DEAD_FEED.format(job.tongue, title=job.words, number=job.number)
+        words = DEAD_FEED.format(job.reply_language, title=job.words, number=job.number)
         self._claim((job,), words, JobState.WAITING)
 
     async def _recap(self, job: Job) -> None:
@@ -465,7 +467,7 @@ class Scheduler:
         if is_wanted and self._daily_recaps.may_speak(where):
             since = max(float(job.notes or 0), job.due - DAY)
             made = await self._recaps.make_daily(
-                where, since=since, until=job.due, tongue=job.tongue
+                where, since=since, until=job.due, language=job.reply_language
             )
             if made is None:
                 self._recap_again(job)
@@ -577,16 +579,16 @@ class Scheduler:
             return None
 
     def _question(self, job: Job, role: Role) -> MessageReceived:
-        where, tongue = job.where, job.tongue
+        where, language = job.where, job.reply_language
         moment = f"{wall_clock(job.due, job.zone):%H:%M}"
         words = QUESTION.format(
-            tongue, number=job.number, moment=moment, late=self._late(job), words=job.words
+            language, number=job.number, moment=moment, late=self._late(job), words=job.words
         )
         name = self._history.speakers.name(where, job.maker)
         maker = Sender(job.maker, name, role=role)
         own = authority_of(maker, where=where, owners=self._owners)
         if lowest_authority((job.authority, own)) is not own:  # later questions read it, too
-            words = f"[{(EN if tongue is Language.ENGLISH else ZH).relayed}] {words}"
+            words = f"[{(EN if language is Language.ENGLISH else ZH).relayed}] {words}"
         question = MessageReceived(
             self_id=where.platform_id,
             time=self._clock.now(),
@@ -735,17 +737,17 @@ class Scheduler:
         if not missed:  # the journal cannot be used, or the job has just been ended
             self._change_again(job, since, wake=now + RETRY)
             return
-        tongue = missed[0].tongue
+        language = missed[0].reply_language
         lines = [
             MISSED_LINE.format(
-                tongue,
-                moment=tell_date(one.due, zone=one.zone, now=now, tongue=tongue),
+                language,
+                moment=tell_date(one.due, zone=one.zone, now=now, language=language),
                 words=one.words[:MAX_WORDS],
                 number=one.number,
             )
             for one in missed
         ]
-        self._claim(missed, MISSED.format(tongue, lines="\n".join(lines)), JobState.REPORTING)
+        self._claim(missed, MISSED.format(language, lines="\n".join(lines)), JobState.REPORTING)
 
     # --- members who leave ------------------------------------------------------------------------
 

@@ -316,26 +316,28 @@ def draft_number_in(text: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def shadow_notice(group: str, calls: tuple[str, ...], *, tongue: Language) -> str:
+def shadow_notice(group: str, calls: tuple[str, ...], *, language: Language) -> str:
     """Return the owners' notice about calls that a shadow group did not run, without a text."""
-    return "\n".join([SHADOW.format(tongue, group=_group_name(group)), *_not_run(calls, tongue)])
+    return "\n".join(
+        [SHADOW.format(language, group=_group_name(group)), *_not_run(calls, language)]
+    )
 
 
 def draft_text(
-    number: int, group: str, asked: str, words: str, calls: tuple[str, ...], *, tongue: Language
+    number: int, group: str, asked: str, words: str, calls: tuple[str, ...], *, language: Language
 ) -> str:
     """Return what an owner sees of a draft: group, question, text, and calls not run."""
-    lines = [HEAD.format(tongue, number=number, group=_group_name(group))]
+    lines = [HEAD.format(language, number=number, group=_group_name(group))]
     if asked:
         lines.append(in_one_line(asked, MAX_QUESTION).translate(INNER_QUOTES))
     lines += [f"  {line}" for line in words.splitlines()]
-    lines += _not_run(calls, tongue)
-    return "\n".join([*lines, HOW.format(tongue, number=number)])
+    lines += _not_run(calls, language)
+    return "\n".join([*lines, HOW.format(language, number=number)])
 
 
 def _group_name(group: str) -> str:
     return in_one_line(group, MAX_GROUP).replace("]", "］")
 
 
-def _not_run(calls: tuple[str, ...], tongue: Language) -> list[str]:
-    return [NOT_RUN.format(tongue, call=in_one_line(call, MAX_CALL)) for call in calls]
+def _not_run(calls: tuple[str, ...], language: Language) -> list[str]:
+    return [NOT_RUN.format(language, call=in_one_line(call, MAX_CALL)) for call in calls]

@@ -101,9 +101,9 @@ class Remembering:
         store: Store,
         clock: Clock,
         ids: Ids,
-        tongue: Language = Language.CHINESE,
+        language: Language = Language.CHINESE,
     ) -> None:
-        self._tongue = tongue  # language of questions to owners
+        self._language = language  # of questions to owners
         self._memories = memories
         self._speakers = speakers
         self._store = store
@@ -175,7 +175,7 @@ class Remembering:
         if wrong := fact_problem(line):
             raise InvalidArguments(f"text: {wrong}")
         if everywhere and led_by(asker) and not context.allowed:
-            raise Suspend(EVERYWHERE.format(self._tongue, line=line), seconds=WAIT)
+            raise Suspend(EVERYWHERE.format(self._language, line=line), seconds=WAIT)
         kept = await self.keep(
             StoredFact(
                 memory_id="",

@@ -81,7 +81,7 @@ class SaidMessage(Struct, frozen=True):
 class Delivery:
     """Sends messages to conversations, in order. If `paced`, a short answer is sent message by
     message, as people write. A long one becomes a merged forward under the bot's `name` there, or
-    pieces if it has no name. `tongue` is the language of questions to owners.
+    pieces if it has no name. `language` is the language of questions to owners.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Delivery:
         clock: Clock,
         paced: bool = False,
         name: Callable[[Conversation], str] | None = None,
-        tongue: Language = Language.CHINESE,
+        language: Language = Language.CHINESE,
         limit: int = LIMIT,
     ) -> None:
         self._outbox = outbox
@@ -100,7 +100,7 @@ class Delivery:
         self._clock = clock
         self._paced = paced
         self._name = name
-        self.tongue = tongue
+        self.language = language
         self._limit = limit
 
     def count(self, where: Conversation, segments: Parts) -> int:
@@ -345,7 +345,7 @@ class Postbox:
         name: str,
         unshown: Callable[[], None],
         about: str = "",
-        tongue: Language = Language.CHINESE,
+        language: Language = Language.CHINESE,
     ) -> None:
         """Send the words as a text file of that name; if the server takes no file, in messages with
         a heading in that language. `unshown` is called if they are too long for that, or the queue
@@ -362,7 +362,7 @@ class Postbox:
                 return
             pieces = split_text(words, ROOM) if len(words) <= MAX_PIECES * ROOM else ()
             lines = [
-                PIECE.format(tongue, name=name, number=number, pieces=len(pieces), words=piece)
+                PIECE.format(language, name=name, number=number, pieces=len(pieces), words=piece)
                 for number, piece in enumerate(pieces, 1)
             ]
             if not lines or not all(self.post(where, line, about=about) for line in lines):

@@ -64,19 +64,19 @@ class Screen:
         if not before or self._is_owners(before[0]):
             return before
         self._line = 0
-        alone = screen_messages(before, self._withholds, self._tongue_of)
-        after = screen_continuation(earlier, alone, self._withholds, self._tongue_of)
+        alone = screen_messages(before, self._withholds, self._language_of)
+        after = screen_continuation(earlier, alone, self._withholds, self._language_of)
         if after != before:
-            after = screen_messages(after, self._withholds, self._tongue_of)  # once more
+            after = screen_messages(after, self._withholds, self._language_of)  # once more
             self.withheld += 1
             where = before[0].conversation
             logger.warning("withheld from %s: line %d of the word list", where, self._line)
-            line = TOLD.format(self._owner.tongue, where=where, line=self._line)
+            line = TOLD.format(self._owner.language, where=where, line=self._line)
             self._owner.tell(f"words in {where}", line)
         return after
 
-    def _tongue_of(self, words: str) -> Language:
-        return language_of_text(words, usual=self._owner.tongue)
+    def _language_of(self, words: str) -> Language:
+        return language_of_text(words, usual=self._owner.language)
 
     def _withholds(self, text: str) -> bool:
         line = self._words.blocks_answer(text)

@@ -50,7 +50,7 @@ class Owner:
     """Alerts every owner from the account that connected last; an alert that does not reach QQ
     waits for the next connection. The `quiet` owners get no alarms. Without owners there is only
     the log. Of several bots one reports each problem; a bot without an account leaves it to one
-    that has one. `mask` removes secrets. `tongue` is the owners' language.
+    that has one. `mask` removes secrets. `language` is the owners' language.
     """
 
     def __init__(
@@ -61,10 +61,10 @@ class Owner:
         clock: Clock,
         mask: Callable[[str], str] = str,
         quiet: Collection[int] = (),
-        tongue: Language = Language.CHINESE,
+        language: Language = Language.CHINESE,
         announcer: Announcer = ALONE,
     ) -> None:
-        self.tongue = tongue
+        self.language = language
         self.owners = sorted(owners)
         self._alarmed = [owner for owner in self.owners if owner not in quiet]
         self._sender = sender
@@ -163,15 +163,15 @@ class Owner:
     def tell_of_send(self, action: SendMessage, state: SendState, reason: str) -> None:
         where = action.conversation
         if state is SendState.UNKNOWN:
-            self.tell("unknown send", UNKNOWN.format(self.tongue, where=where))
+            self.tell("unknown send", UNKNOWN.format(self.language, where=where))
         else:
-            line = LOST.format(self.tongue, where=where, reason=reason)
+            line = LOST.format(self.language, where=where, reason=reason)
             # An outage loses messages in many conversations at once: one alert covers them.
             is_refused = state is SendState.REFUSED
             self.tell(f"lost send in {where}" if is_refused else "lost send", line)
 
     def tell_of_unreachable(self, where: Conversation, reason: str) -> None:
-        self.tell(f"rest in {where}", RESTS.format(self.tongue, where=where, reason=reason))
+        self.tell(f"rest in {where}", RESTS.format(self.language, where=where, reason=reason))
 
     def _say_untold(self) -> None:
         if not self._account:
@@ -257,7 +257,7 @@ def stall_alerts(owner: Owner, count: Callable[[float], None]) -> Callable[[floa
     def stalled(seconds: float) -> None:
         count(seconds)
         if seconds >= LONG:
-            owner.tell("stall", STALLED.format(owner.tongue, seconds=seconds))
+            owner.tell("stall", STALLED.format(owner.language, seconds=seconds))
 
     return stalled
 
@@ -286,10 +286,10 @@ class RunFailureAlerts:
         # Masked before it is cut: half a secret would not be recognized.
         said = " ".join(self._mask(reason).split())  # it may repeat people's words
         short = said if len(said) <= MAX_REASON else said[:MAX_REASON] + "…"
-        tongue = self._owner.tongue
-        reason = short or NO_REASON.format(tongue)
-        line = LINE.format(tongue, run=run, kind=kind or "unknown", reason=reason)
-        return Quoting(f"{line}\n{ADVICE[kind].format(tongue)}" if kind in ADVICE else line)
+        language = self._owner.language
+        reason = short or NO_REASON.format(language)
+        line = LINE.format(language, run=run, kind=kind or "unknown", reason=reason)
+        return Quoting(f"{line}\n{ADVICE[kind].format(language)}" if kind in ADVICE else line)
 
 
 class StartupAlerts:
@@ -317,7 +317,7 @@ class StartupAlerts:
         """
         while True:
             line = await self._told.get()
-            owner.tell(line.en.partition(" (")[0], text_in(owner.tongue, line))
+            owner.tell(line.en.partition(" (")[0], text_in(owner.language, line))
 
     @contextmanager
     def logged_at_the_end(self) -> Iterator[None]:

@@ -63,7 +63,7 @@ class Shadow:
         owner: Owner,
         asked: Callable[[Conversation, str], MessageReceived | None],
         clock: Clock,
-        tongue: Language = Language.CHINESE,
+        language: Language = Language.CHINESE,
     ) -> None:
         self._modes = modes
         self.drafts = drafts
@@ -72,7 +72,7 @@ class Shadow:
         self._owners, self._on_loss = owner.owners, owner.tell_of_send
         self._asked = asked
         self._clock = clock
-        self._tongue = tongue
+        self._language = language
         self._shown: deque[float] = deque(maxlen=MOST)
         self._unshown = 0
         self._account = 0
@@ -126,25 +126,25 @@ class Shadow:
         """Discard the drafts of groups that have left shadow mode; owners are told how many."""
         if not self._modes.is_read:
             return
-        tongue = self._tongue
+        language = self._language
         waiting = (where for where, one in self.drafts.open.values() if not one.published)
         for where in dict.fromkeys(waiting):
             if self.is_active_in(where):
                 continue
-            count, entry = self.drafts.give_up(where, LEFT.format(tongue))
+            count, entry = self.drafts.give_up(where, LEFT.format(language))
             logger.info("%d drafts of %s are given up: it is no shadow", count, where)
-            line = GIVEN_UP.format(tongue, group=where.session_id, count=count)
+            line = GIVEN_UP.format(language, group=where.session_id, count=count)
             self._tell_owners(where.platform_id, line, entry)
 
     def recall(self, where: Conversation, message_id: str) -> None:
         """A question was recalled: discard its drafts, and notify owners."""
-        tongue = self._tongue
+        language = self._language
         for number, (there, one) in self.drafts.open.items():
             if one.published or not one.asked or (there, one.asked) != (where, message_id):
                 continue
             logger.info("D%d ends: its question was recalled", number)
-            entry = self.drafts.end(number, TAKEN_BACK.format(tongue))
-            self._tell_owners(where.platform_id, RECALLED.format(tongue, number=number), entry)
+            entry = self.drafts.end(number, TAKEN_BACK.format(language))
+            self._tell_owners(where.platform_id, RECALLED.format(language, number=number), entry)
 
     def note(self, turn_id: str, call: str) -> None:
         """Record a skipped call; the next draft of the turn lists it."""
@@ -157,7 +157,7 @@ class Shadow:
         if not (calls := self._calls.pop(turn_id, None)):
             return
         group = _group(where, self._asked(where, turn_id))
-        line = shadow_notice(group, tuple(calls), tongue=self._tongue)
+        line = shadow_notice(group, tuple(calls), language=self._language)
         self._tell_owners(where.platform_id, line, turn_id=turn_id)
 
     def forget(self) -> None:
@@ -207,7 +207,7 @@ class Shadow:
             words = plain(question.segments, View(), self_id=question.self_id)
             said = f"{question.sender.name}：{words}"
         words = "\n".join(filter(None, (action.words for action in actions)))
-        text = draft_text(number, group, said, words, calls, tongue=self._tongue)
+        text = draft_text(number, group, said, words, calls, language=self._language)
         parts = [part for action in actions for part in action.segments]
         media = [part for part in parts if isinstance(part, Attachment)]
         pictures = tuple(part for part in media if part.kind == "image")
@@ -233,7 +233,7 @@ class Shadow:
                 self._tell_unshown()
 
     def _tell_unshown(self) -> None:
-        line = UNSHOWN.format(self._tongue, count=self._unshown)
+        line = UNSHOWN.format(self._language, count=self._unshown)
         self._unshown = 0
         self._tell_owners(self._account, line)
 

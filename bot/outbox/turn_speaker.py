@@ -112,7 +112,7 @@ class TurnSpeaker(msgspec.Struct):
             active=self.conversation,
             target=target,
             allowed=allowed,
-            tongue=self.delivery.tongue,
+            language=self.delivery.language,
         )
         self._count(number)
         # At once: a concurrent message with the same words is a repetition.

@@ -94,7 +94,7 @@ def _shown(message: MessageReceived) -> Iterator[str]:
 def screen_messages(
     actions: tuple[SendMessage, ...],
     withholds: Callable[[str], object],
-    tongue_of: Callable[[str], Language],
+    language_of: Callable[[str], Language],
 ) -> tuple[SendMessage, ...]:
     """Replace each withheld sentence by a polite line in its language. A message whose sentences
     are only withheld together is replaced as a whole; so are all, if several are only withheld
@@ -102,7 +102,7 @@ def screen_messages(
     """
 
     def polite(action: SendMessage) -> str:
-        return POLITE.format(tongue_of(sent_words(action)))
+        return POLITE.format(language_of(sent_words(action)))
 
     kept = tuple(
         _screened(action, withholds, polite(action)) if withholds(sent_words(action)) else action
@@ -117,7 +117,7 @@ def screen_continuation(
     earlier: str,
     actions: tuple[SendMessage, ...],
     withholds: Callable[[str], object],
-    tongue_of: Callable[[str], Language],
+    language_of: Callable[[str], Language],
 ) -> tuple[SendMessage, ...]:
     """Like `screen_messages`, for messages that continue `earlier` text and are withheld together
     with it. If replacing sentences is not enough, all messages are replaced.
@@ -125,7 +125,7 @@ def screen_continuation(
     told, tail = tuple(actions), fold_text(earlier)[-LONGEST:]
 
     def polite(action: SendMessage) -> str:
-        return POLITE.format(tongue_of(sent_words(action)))
+        return POLITE.format(language_of(sent_words(action)))
 
     def is_withheld() -> bool:
         return bool(withholds(tail + "".join(map(sent_words, told))))

@@ -177,10 +177,10 @@ def check_reach(
     active: Conversation,
     target: Conversation,
     allowed: bool,
-    tongue: Language = Language.CHINESE,
+    language: Language = Language.CHINESE,
 ) -> None:
     """Check that the run in `active` may send this to `target`; `allowed` means it has been
-    approved. `tongue` is the approver's language.
+    approved. `language` is the approver's language.
 
     Raises InvalidArguments for an invalid target, ToolDenied, and Suspend if approval is needed.
     """
@@ -193,35 +193,35 @@ def check_reach(
     if to_all and not may_mention_all(asker, where=target):
         raise ToolDenied(NOT_ALL)
     if (to_all or target != active) and not allowed:
-        raise Suspend(confirmation_text(said, target, tongue=tongue), seconds=WAIT)
+        raise Suspend(confirmation_text(said, target, language=language), seconds=WAIT)
 
 
 def confirmation_text(
-    segments: Iterable[SendSegment], target: Conversation, *, tongue: Language = Language.CHINESE
+    segments: Iterable[SendSegment], target: Conversation, *, language: Language = Language.CHINESE
 ) -> str:
     """What the approver reads of text and destination: `发到群 4242：words [图片 cat.png]`."""
     line = TO_GROUP if target.is_group else TO_PERSON
     return line.format(
-        tongue,
+        language,
         place=target.session_id,
-        said="".join(_shown(segment, tongue) for segment in segments),
+        said="".join(_shown(segment, language) for segment in segments),
     )
 
 
-def _shown(segment: SendSegment, tongue: Language) -> str:
+def _shown(segment: SendSegment, language: Language) -> str:
     match segment:
         case Text(text=text):
             return text
         case Mention(user_id=user_id):
             return f"@{user_id} "
         case MentionAll():
-            return TO_ALL.format(tongue)
+            return TO_ALL.format(language)
         case Quote(message_id=message_id):
-            return QUOTING.format(tongue, id=message_id)
+            return QUOTING.format(language, id=message_id)
         case Face(id=number):
-            return FACE.format(tongue, id=number)
+            return FACE.format(language, id=number)
         case Attachment(kind=kind, source=source, name=name):
             shown = source if source.startswith(("http://", "https://")) else name
-            return f"[{MEDIA[kind].format(tongue)} {shown}]"
+            return f"[{MEDIA[kind].format(language)} {shown}]"
         case _:
             assert_never(segment)

@@ -36,8 +36,8 @@ JOURNAL_KEPT: Final = Phrase(
 )
 READ: Final = Phrase("{name}已重新读取", "{name} was read again")
 KEPT: Final = Phrase(
-    "{name}保持原样：{setting} {what}。{mend}",
-    "{name} is kept as it was: {setting}: {what}. {mend}",
+    "{name}保持原样：{setting} {what}。{fix}",
+    "{name} is kept as it was: {setting}: {what}. {fix}",
 )
 FAILED: Final = Phrase(
     "{name}没能重新读取，保持原样", "{name} could not be read again and is kept as it was"
@@ -72,7 +72,7 @@ def reload_all(reloads: Mapping[str, Reload]) -> ReloadResult:
         for problem in problems:
             told = told.and_then(
                 logging.ERROR,
-                KEPT.fill(name=name, setting=problem.name, what=problem.what, mend=problem.mend),
+                KEPT.fill(name=name, setting=problem.name, what=problem.what, fix=problem.fix),
             )
         if not problems:
             told = told.and_then(logging.INFO, READ.fill(name=name))

@@ -142,21 +142,21 @@ def _built_in() -> ModelTable:
 
 def _read(file: Path, rates: Mapping[str, float]) -> ModelTable:
     """Read a file. `rates` are available in addition to its own."""
-    mend = "Write its rows as docs/models.md describes them"
+    fix = "Write its rows as docs/models.md describes them"
     try:
         table = ModelTable.model_validate(tomllib.loads(file.read_text("utf-8-sig")))
     except OSError as error:
         raise ConfigError(
-            Problem("LLM_PRICES", f"{file} cannot be read ({error.strerror})", mend)
+            Problem("LLM_PRICES", f"{file} cannot be read ({error.strerror})", fix)
         ) from None
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
         raise ConfigError(
-            Problem("LLM_PRICES", f"{file} has a mistake at {place}: {first['msg']}", mend)
+            Problem("LLM_PRICES", f"{file} has a mistake at {place}: {first['msg']}", fix)
         ) from None
     except ValueError as error:  # not TOML, or not UTF-8
-        raise ConfigError(Problem("LLM_PRICES", f"{file} is not TOML ({error})", mend)) from None
+        raise ConfigError(Problem("LLM_PRICES", f"{file} is not TOML ({error})", fix)) from None
     known = {DOLLAR, *table.rates, *rates}
     for row in table.model:
         if row.currency not in known:

@@ -54,10 +54,10 @@ class Problem(Struct, frozen=True):
 
     name: str
     what: str
-    mend: str
+    fix: str
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.what}. {self.mend}"
+        return f"{self.name}: {self.what}. {self.fix}"
 
 
 class ConfigError(BotError):

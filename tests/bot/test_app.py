@@ -343,16 +343,16 @@ async def test_spans_are_made_of_every_run(monkeypatch: pytest.MonkeyPatch) -> N
 
 async def test_whoever_asks_or_alarms_the_owners_does_so_in_the_language_that_is_set() -> None:
     async with OfflineModel() as model:
-        for chosen, tongue in (("en", Language.ENGLISH), ("zh", Language.CHINESE), ("", Language.CHINESE)):
+        for chosen, language in (("en", Language.ENGLISH), ("zh", Language.CHINESE), ("", Language.CHINESE)):
             given = settings(model.base_url, bot_memory=True, bot_language=chosen, tools_group=True)
             async with open_service(given) as service:
                 app = service.app
-                tongues = {
-                    app.owner.tongue,
-                    app.decisions._tongue,
-                    app.decisions.calls._tongue,
-                    app.decisions.drafts._tongue,
-                    app.decisions.join_requests._tongue,
-                    app.context_builder._delivery.tongue,
+                languages = {
+                    app.owner.language,
+                    app.decisions._language,
+                    app.decisions.calls._language,
+                    app.decisions.drafts._language,
+                    app.decisions.join_requests._language,
+                    app.context_builder._delivery.language,
                 }
-                assert tongues == {tongue}, chosen
+                assert languages == {language}, chosen

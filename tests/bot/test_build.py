@@ -33,9 +33,9 @@ def test_the_disk_that_counts_is_the_journals_or_where_a_server_has_that_the_med
     assert data_folder(Settings.model_validate({"store_url": url})) == Path(folder)
 
 
-@each_case(("chosen", "tongue"), [("", Language.CHINESE), ("zh", Language.CHINESE), ("en", Language.ENGLISH)])
-def test_owners_read_chinese_unless_english_is_set(chosen: Any, tongue: Language) -> None:
-    assert owners_language(Settings(bot_language=chosen)) is tongue
+@each_case(("chosen", "language"), [("", Language.CHINESE), ("zh", Language.CHINESE), ("en", Language.ENGLISH)])
+def test_owners_read_chinese_unless_english_is_set(chosen: Any, language: Language) -> None:
+    assert owners_language(Settings(bot_language=chosen)) is language
 
 
 # --- through the whole bot ------------------------------------------------------------------------

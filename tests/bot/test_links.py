@@ -144,7 +144,7 @@ class Links:
             persona=lambda _: Persona("", "Frost"),
             postbox=house.postbox,
             clock=self.clock,
-            tongue=Language.CHINESE,
+            language=Language.CHINESE,
             count=self.counted.append,
         )
 

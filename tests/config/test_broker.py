@@ -23,7 +23,7 @@ def load(**environ: str) -> Settings:
 def problems(**environ: str) -> dict[str, str]:
     with pytest.raises(ConfigError) as refused:
         load(**environ)
-    return {problem.name: f"{problem.what}. {problem.mend}" for problem in refused.value.problems}
+    return {problem.name: f"{problem.what}. {problem.fix}" for problem in refused.value.problems}
 
 
 def test_without_a_broker_there_is_one_process() -> None:

@@ -199,7 +199,7 @@ def test_a_token_that_is_guessed_in_an_hour_is_refused_where_others_can_try_it()
 def test_an_address_that_is_not_used_is_a_warning() -> None:
     _, [warning] = load(GOOD | {"ONEBOT_URL": "ws://napcat:3001"})
     assert warning.name == "ONEBOT_URL"
-    assert "ONEBOT_MODE=forward" in warning.mend
+    assert "ONEBOT_MODE=forward" in warning.fix
 
 
 @each_case(

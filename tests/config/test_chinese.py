@@ -39,7 +39,7 @@ def check(*lines: str) -> None:
 def check_problems(problems: tuple[Problem, ...]) -> None:
     assert problems
     for problem in problems:
-        check(problem.what, problem.mend)
+        check(problem.what, problem.fix)
 
 
 @each_case(
@@ -90,7 +90,7 @@ def test_a_bad_value_is_told_in_chinese(read: Callable[[Any], object], bad: list
     for value in bad:
         with pytest.raises(values.Wrong) as caught:
             read(value)
-        check(caught.value.what, caught.value.mend)
+        check(caught.value.what, caught.value.fix)
 
 
 @each_case(
@@ -110,7 +110,7 @@ def test_a_bad_secret_is_told_in_chinese(read: Callable[[SecretStr], object], ba
     for value in bad:
         with pytest.raises(values.Wrong) as caught:
             read(SecretStr(value))
-        check(caught.value.what, caught.value.mend)
+        check(caught.value.what, caught.value.fix)
 
 
 @each_case(
@@ -233,4 +233,4 @@ def test_a_bare_line_reads_as_an_operator_would_write_it() -> None:
         load_settings(environ=GOOD | {"BOT_OWNERS": "abc"}, env_file=None)
     (problem,) = caught.value.problems
     assert text_in(Language.CHINESE, problem.what) == "“abc” 不是 QQ 号"
-    assert text_in(Language.CHINESE, problem.mend) == "只写号码，比如 10001,10002"
+    assert text_in(Language.CHINESE, problem.fix) == "只写号码，比如 10001,10002"

@@ -77,7 +77,7 @@ def test_all_problems_come_at_once_in_the_order_of_the_variables(tmp_path: Path)
         "LLM_MODLE",
         "BOT_OWNER",
     ]
-    assert all(problem.what and problem.mend for problem in caught.value.problems)
+    assert all(problem.what and problem.fix for problem in caught.value.problems)
 
 
 def test_a_misspelt_name_in_the_environment_explains_the_one_that_is_missing() -> None:
@@ -94,7 +94,7 @@ def test_an_unreadable_file_is_told_alone(tmp_path: Path) -> None:
 def test_a_name_in_the_environment_that_nobody_knows_is_a_warning() -> None:
     _, warnings = load(GOOD | {"BOT_SERVICE_HOST": "10.0.0.7", "ONEBOT_TOKEN": "x", "NAPCAT_UID": "0"})
     assert [warning.name for warning in warnings] == ["BOT_SERVICE_HOST", "ONEBOT_TOKEN"]
-    assert warnings[1].mend == "Did you mean ONEBOT_ACCESS_TOKEN?"
+    assert warnings[1].fix == "Did you mean ONEBOT_ACCESS_TOKEN?"
 
 
 def test_chat_needs_neither_model_nor_token() -> None:
@@ -179,5 +179,5 @@ def test_a_language_that_there_is_not_is_an_error_that_names_those_there_are() -
         load_settings(environ=GOOD | {"BOT_LANGUAGE": "fr"}, env_file=None)
     (problem,) = caught.value.problems
     assert problem.name == "BOT_LANGUAGE"
-    assert text_in(Language.ENGLISH, problem.mend).endswith("zh, en")
-    assert text_in(Language.CHINESE, problem.mend).endswith("zh, en")
+    assert text_in(Language.ENGLISH, problem.fix).endswith("zh, en")
+    assert text_in(Language.CHINESE, problem.fix).endswith("zh, en")

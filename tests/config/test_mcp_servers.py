@@ -94,7 +94,7 @@ def test_without_the_library_it_says_what_to_install(tmp_path: Path, monkeypatch
     monkeypatch.setattr(mcp_servers, "has_sdk", lambda: False)
     file = written(tmp_path, {"mcpServers": {"a": {"command": "x"}}})
     (problem,) = read_servers(file, {})[1]
-    assert "requirements-mcp.txt" in problem.mend
+    assert "requirements-mcp.txt" in problem.fix
     assert read_servers(written(tmp_path, {"mcpServers": {}}), {})[1] == ()
 
 

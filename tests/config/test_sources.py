@@ -152,7 +152,7 @@ def test_a_name_of_ours_that_is_no_variable_is_noticed_in_the_environment() -> N
     environ = {"PATH": "/bin", "BOT_SERVICE_HOST": "10.0.0.7", "LLM_MODLE": "a", "BOT_NAME": "fox"}
     found = list(sources.strange_in_environment(environ, KNOWN))
     assert [problem.name for problem in found] == ["BOT_SERVICE_HOST", "LLM_MODLE"]
-    assert found[1].mend == "Did you mean LLM_MODEL?"
+    assert found[1].fix == "Did you mean LLM_MODEL?"
 
 
 @each_case(
@@ -161,7 +161,7 @@ def test_a_name_of_ours_that_is_no_variable_is_noticed_in_the_environment() -> N
 )
 def test_a_suggestion_is_what_was_most_likely_meant(typed: str, meant: str) -> None:
     [problem] = sources.strange_in_environment([typed], KNOWN)
-    assert problem.mend == f"Did you mean {meant}?"
+    assert problem.fix == f"Did you mean {meant}?"
 
 
 @each_case("family", sources.FAMILIES)

@@ -113,7 +113,7 @@ class Town:
             case Blow.DATABASE:
                 await self.database.cut()
                 await asyncio.sleep(6 * dice.random())
-                await self.database.mend()
+                await self.database.fix()
             case Blow.CRASH:
                 await asyncio.to_thread(self.postgres.kill)
                 await asyncio.sleep(6 * dice.random())
@@ -236,7 +236,7 @@ def why_not() -> str:
 async def _town(folder: Path, rabbit: Rabbit, server: Postgres, chance: Random) -> AsyncIterator[Town]:
     """Everything but the parts themselves; at the end those are killed."""
     database, ports = Proxy("127.0.0.1", server.port), (free_port(), free_port())
-    await database.mend()
+    await database.fix()
     through = make_url(server.url).set(port=database.port).render_as_string(hide_password=False)
 
     async def hold(_: Asked) -> None:

@@ -86,9 +86,7 @@ def check_settings(
     except ConfigError as error:
         return None, failures("settings", error.problems)
     told = [
-        warning("settings", describe(doubt), doubt.mend)
-        for doubt in warnings
-        if doubt.name != TOKEN
+        warning("settings", describe(doubt), doubt.fix) for doubt in warnings if doubt.name != TOKEN
     ]
     return settings, [
         *(told or [ok("settings", USABLE)]),

@@ -263,7 +263,7 @@ async def check_running_bot(
             str(one.said),
             str(one.fix),
             said_zh=one.said.zh,
-            mend_zh=one.fix.zh,
+            fix_zh=one.fix.zh,
         )
         for one in (*check_trust(settings), *told, *found)
     )

@@ -61,7 +61,7 @@ def check_tools(settings: Settings) -> list[Check]:
     """One check if all is well, else one for each problem. Blocks."""
     found = find_tools(settings)
     checks = [
-        warning("tools", BROKEN, problem.mend, file=problem.name, what=problem.what)
+        warning("tools", BROKEN, problem.fix, file=problem.name, what=problem.what)
         for problem in found.problems
     ]
     toolset = build_toolset(settings, found.tools, clock=SystemClock())
@@ -211,7 +211,7 @@ def check_games(settings: Settings, *, clock: Clock) -> list[Check]:
     problems = Games(clock=clock, file=settings.games_file).check()
     if settings.games_file is None or problems:
         return [
-            warning("games", BROKEN, problem.mend, file=problem.name, what=problem.what)
+            warning("games", BROKEN, problem.fix, file=problem.name, what=problem.what)
             for problem in problems
         ]
     return [ok("games", GAMES_USABLE, file=settings.games_file.name)]

@@ -139,7 +139,7 @@ OPTION_OF = {
     PORT: "--console-port",
 }
 NAMES = ", ".join(vendor.name for vendor in VENDORS)
-WITH_A_NAME = Phrase(f"{{mend}}，或者写其中一个名字：{NAMES}", f"{{mend}}, or type one of {NAMES}")
+WITH_A_NAME = Phrase(f"{{fix}}，或者写其中一个名字：{NAMES}", f"{{fix}}, or type one of {NAMES}")
 KEY_MISSING = Phrase("没有设置，但 {vendor} 需要密钥", "is not set, but {vendor} needs one")
 MAKE_A_KEY = Phrase("在这里创建：{page}", "Create one: {page}")
 SEVERAL_ACCOUNTS = Phrase("有不止一个号码", "has more than one number")
@@ -203,18 +203,18 @@ def _problems(answers: Mapping[str, str]) -> Iterable[Problem]:
     account = answers.get(ACCOUNT, "")
     try:
         if len(values.qq_numbers(account)) > 1:
-            what, mend = SEVERAL_ACCOUNTS.fill(), ONE_ACCOUNT.fill()
-            yield _with_option(Problem(ACCOUNT, what, mend))
+            what, fix = SEVERAL_ACCOUNTS.fill(), ONE_ACCOUNT.fill()
+            yield _with_option(Problem(ACCOUNT, what, fix))
     except values.Wrong as wrong:
-        yield _with_option(Problem(ACCOUNT, wrong.what, wrong.mend))
+        yield _with_option(Problem(ACCOUNT, wrong.what, wrong.fix))
 
 
 def _with_option(problem: Problem) -> Problem:
     option = OPTION_OF.get(problem.name)
-    mend = problem.mend
+    fix = problem.fix
     if problem.name == "LLM_BASE_URL":
-        mend = WITH_A_NAME.fill(mend=mend)
-    return Problem(f"{problem.name} ({option})", problem.what, mend) if option else problem
+        fix = WITH_A_NAME.fill(fix=fix)
+    return Problem(f"{problem.name} ({option})", problem.what, fix) if option else problem
 
 
 # --- questions ------------------------------------------------------------------------------------
@@ -286,7 +286,7 @@ PARTS = {"1": "LLM_BASE_URL", "2": "LLM_API_KEY", "3": "LLM_MODEL", "0": ""}
 YES = {"y", "yes", "是", "好"}
 
 YES_OR_NO = Phrase("{question} [y/N]", "{question} [y/N]")
-AGAIN = Phrase("  {what}。{mend}。", "  {what}. {mend}.")
+AGAIN = Phrase("  {what}。{fix}。", "  {what}. {fix}.")
 SERVICES = Phrase("模型服务：", "Model service:")
 VENDOR_LINE = Phrase("  {row}  {title}  {url}", "  {row}  {title}  {url}")
 WHICH_SERVICE = Phrase("编号、名称或接口地址", "Number, name or base URL")
@@ -481,7 +481,7 @@ def _until_right(ask: Callable[[], str], read: Callable[[str], str], terminal: T
         try:
             return read(values.check_quotes(values.without_quotes(ask())))
         except values.Wrong as wrong:
-            terminal.tell(AGAIN.fill(what=wrong.what, mend=wrong.mend))
+            terminal.tell(AGAIN.fill(what=wrong.what, fix=wrong.fix))
 
 
 def _part(text: str) -> str:

@@ -277,7 +277,7 @@ def _llbot_account(environ: Mapping[str, str]) -> int:
     try:
         numbers = values.qq_numbers(environ.get(LLBOT_ACCOUNT, ""))
     except values.Wrong as wrong:
-        raise ConfigError(Problem(LLBOT_ACCOUNT, wrong.what, wrong.mend)) from None
+        raise ConfigError(Problem(LLBOT_ACCOUNT, wrong.what, wrong.fix)) from None
     if len(numbers) != 1:
         raise ConfigError(Problem(LLBOT_ACCOUNT, NOT_ONE_NUMBER.fill(), SET_LLBOT.fill()))
     return next(iter(numbers))
@@ -397,6 +397,6 @@ def _loopback(server: Server, settings: Settings) -> Iterable[Problem]:
                 SERVER_OUTSIDE.fill(server=server),
             )
         )
-    for name, url, mend in addresses:
+    for name, url, fix in addresses:
         if url and values.is_loopback(urlsplit(url).hostname or ""):
-            yield Problem(name, OWN_CONTAINER.fill(), mend)
+            yield Problem(name, OWN_CONTAINER.fill(), fix)

@@ -106,8 +106,8 @@ def _write_beside(path: Path, text: str) -> Path:
 def _problem(path: Path, what: Phrase, error: OSError | UnicodeDecodeError) -> Problem:
     why = why_of(error) if isinstance(error, OSError) else NOT_UTF8.fill()
     is_read_only = isinstance(error, OSError) and error.errno == errno.EROFS  # a container's
-    mend = OUTSIDE if is_read_only else PERMIT
-    return Problem(str(path), what.fill(why=why), mend.fill())
+    fix = OUTSIDE if is_read_only else PERMIT
+    return Problem(str(path), what.fill(why=why), fix.fill())
 
 
 # --- the text of a .env ---------------------------------------------------------------------------

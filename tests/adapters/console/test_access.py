@@ -72,7 +72,7 @@ async def test_a_name_is_no_words_whatever_it_is() -> None:
 
 async def test_owners_hear_of_a_login_in_their_language() -> None:
     async with visiting() as place:
-        place.tongue = Language.ENGLISH
+        place.language = Language.ENGLISH
         assert await place.log_in() == 303
         (line,) = place.told
         assert line.startswith("Somebody logged in to the console (from 127.0.0.1). ")

@@ -146,7 +146,7 @@ class Place:
     clock: ManualClock
     journal: Journal = field(default_factory=Journal)
     told: list[str] = field(default_factory=list)
-    tongue: Language = Language.CHINESE
+    language: Language = Language.CHINESE
     words: list[OwnerDecision] = field(default_factory=list)
     settled: Settled = field(default_factory=lambda: Settled("done", ""))
     tools: list[ToolState] = field(default_factory=list)
@@ -206,7 +206,7 @@ class Place:
             waiting=lambda: len(self.state.calls) + len(self.state.petitions) + len(self.drafts),
             note=lines.append,
             tell=lambda _kind, text: self.told.append(text),
-            tongue=self.tongue,
+            language=self.language,
             mask=Mask([SECRET, SHORT]),
             estimate=len,
             weigh=lambda rounds, light: 1000.0 * len(rounds) + light,

@@ -25,7 +25,7 @@ class Proxy:
     on_data: Callable[[bytes], bool] = lambda _: True
     flows: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def mend(self, listening: socket | None = None) -> None:
+    async def fix(self, listening: socket | None = None) -> None:
         """Let it through; over a socket that is listened on already, where there is one."""
         self.flows.set()
         if listening is None:
@@ -74,6 +74,6 @@ async def proxied(postgres: str) -> AsyncIterator[tuple[Proxy, str]]:
     """The same database through a proxy."""
     url = make_url(postgres)
     proxy = Proxy(url.host or "127.0.0.1", url.port or 5432)
-    await proxy.mend()
+    await proxy.fix()
     yield proxy, url.set(host="127.0.0.1", port=proxy.port).render_as_string(hide_password=False)
     await proxy.cut()

@@ -119,9 +119,9 @@ def refused(url: str, *, lease: Lease | None = None) -> OlderJournal:
     assert found(database) == before
     (problem,) = caught.value.problems
     assert problem.name == "STORE_URL"
-    assert f"git checkout {COMMIT}" in problem.mend
-    assert f"git checkout {COMMIT}" in text_in(Language.CHINESE, problem.mend)
-    assert "docs/zh/upgrade.md" in text_in(Language.CHINESE, problem.mend)
+    assert f"git checkout {COMMIT}" in problem.fix
+    assert f"git checkout {COMMIT}" in text_in(Language.CHINESE, problem.fix)
+    assert "docs/zh/upgrade.md" in text_in(Language.CHINESE, problem.fix)
     return caught.value
 
 
@@ -188,7 +188,7 @@ def test_a_journal_with_a_round_in_an_older_form_is_refused(url: str, name: str)
     prepared(url, BASELINE, told(*OLDER[name]), told(*TODAY["plain"], turn_id="t2", closed=3.0))
     refusal = refused(url)
     assert f"1 conversations in a form of early versions ({PLACE})" in refusal.what
-    assert "/reset" in refusal.mend.zh
+    assert "/reset" in refusal.fix.zh
 
 
 SPEAKER = "INSERT INTO speakers (conversation, number, user_id, name) VALUES (:place, 1, 77777, '小明')"

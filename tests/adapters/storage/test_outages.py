@@ -34,7 +34,7 @@ async def test_a_server_that_goes_and_comes_back_costs_nothing(postgres: str) ->
         assert await at.store.remember(GROUP) is None
         assert len(at.told) == 1
         assert "PostgreSQL, postgres at 127.0.0.1" in at.told[0]
-        await proxy.mend()
+        await proxy.fix()
         await at.wait_told(2)
         assert at.told[1].endswith("102 entries caught up, 0 lost.")
         assert await written(at) == [str(number) for number in range(103)]
@@ -46,7 +46,7 @@ async def test_a_server_that_is_not_there_at_the_start_is_trouble_not_the_end(po
         async with opened(url) as at:
             assert len(at.told) == 1
             assert not await at.store.commit(heard(message_id="0"))
-            await proxy.mend()
+            await proxy.fix()
             await at.wait_told(2)
             assert await at.store.commit(heard(message_id="1"))
             assert await written(at) == ["0", "1"]

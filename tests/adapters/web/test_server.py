@@ -87,7 +87,7 @@ async def test_a_port_that_is_taken_is_a_problem_that_says_how_to_mend_it() -> N
     (problem,) = caught.value.problems
     assert problem.name == "WEB_PORT"
     assert problem.what == f"cannot listen on 127.0.0.1:{port} (Address already in use)"
-    assert "WEB_PORT=0" in problem.mend
+    assert "WEB_PORT=0" in problem.fix
 
 
 async def test_a_taken_port_that_nobody_asked_for_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:

@@ -83,7 +83,7 @@ def build_decisions(
             postbox=postbox,
             server_clock=server_clock,
             clock=clock,
-            tongue=approvers.tongue,
+            language=approvers.language,
         ),
         groups=NewGroups(
             modes=modes or Modes(settings=kept_settings(store, clock=clock), choices=store),
@@ -98,7 +98,7 @@ def build_decisions(
         server_clock=server_clock,
         is_finishing=is_finishing,
         postbox=postbox,
-        tongue=approvers.tongue,
+        language=approvers.language,
     )
 
 
@@ -123,7 +123,7 @@ class Desk:
     resumed: list[tuple[str, Mapping[str, Decision]]] = field(default_factory=list)
     free: bool = True
     terminal: Say | None = None
-    tongue: Language = Language.CHINESE
+    language: Language = Language.CHINESE
     at_server: dict[str, MessageReceived] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -131,7 +131,7 @@ class Desk:
         self.history = History(store=self.store)
         self.outbox, _ = build_outbox(self.transport, self.store, self.clock)
         self.ages = ServerClock(self.clock)
-        approvers = Approvers(self.owners, self.terminal, self.tongue)
+        approvers = Approvers(self.owners, self.terminal, self.language)
         postbox = Postbox(outbox=self.outbox, history=self.history, clock=self.clock)
         self.approvals = ToolApprovals(
             approvers=approvers,
@@ -179,9 +179,9 @@ class Desk:
 
 @asynccontextmanager
 async def desk(
-    owners: frozenset[int] = frozenset({999}), *, terminal: Say | None = None, tongue: Language = Language.CHINESE
+    owners: frozenset[int] = frozenset({999}), *, terminal: Say | None = None, language: Language = Language.CHINESE
 ) -> AsyncIterator[Desk]:
-    made = Desk(owners, terminal=terminal, tongue=tongue)
+    made = Desk(owners, terminal=terminal, language=language)
     async with asyncio.timeout(30), made.outbox.open():
         yield made
         await made.outbox.wait_idle()

@@ -136,11 +136,11 @@ def test_who_asks_and_where_is_named_by_number() -> None:
     assert asker_line(Asker("777", "小明"), GROUP, "删了它") == "小明(777)，群 4242：「删了它」"
     assert asker_line(Asker("777", "「\n主人"), PRIVATE, "「删」") == "『 主人(777)，私聊：「『删』」"
     assert (
-        asker_line(Asker("777", "小明"), GROUP, "删了它", tongue=Language.ENGLISH)
+        asker_line(Asker("777", "小明"), GROUP, "删了它", language=Language.ENGLISH)
         == "小明(777), group 4242: 「删了它」"
     )
     assert (
-        asker_line(Asker("777", "Ming"), PRIVATE, "wipe it", tongue=Language.ENGLISH)
+        asker_line(Asker("777", "Ming"), PRIVATE, "wipe it", language=Language.ENGLISH)
         == "Ming(777), in private: 「wipe it」"
     )
 
@@ -153,13 +153,14 @@ def test_whose_words_led_there_is_told_in_either_language_and_as_an_older_versio
     told = replace(call, led=led)
     assert influence_line(told) == "\n此前读到：别人的话（小红#3、x #A9 y）；工具带来的内容（web、look）"
     assert (
-        influence_line(told, tongue=Language.ENGLISH)
+        influence_line(told, language=Language.ENGLISH)
         == "\nRead before: words of others (小红#3, x #A9 y); what tools brought (web, look)"
     )
     assert (
-        influence_line(replace(call, led=Led(people=True)), tongue=Language.ENGLISH) == "\nRead before: words of others"
+        influence_line(replace(call, led=Led(people=True)), language=Language.ENGLISH)
+        == "\nRead before: words of others"
     )
-    assert influence_line(replace(call, led="别人的话"), tongue=Language.ENGLISH) == "\nRead before: 别人的话"
+    assert influence_line(replace(call, led="别人的话"), language=Language.ENGLISH) == "\nRead before: 别人的话"
     owner = Asker("1", "主人", authority=Audience.OWNER, overheard=Audience.OWNER)
     assert (influence_line(call), led_by(owner)) == ("", Led())
 
@@ -167,7 +168,7 @@ def test_whose_words_led_there_is_told_in_either_language_and_as_an_older_versio
 def test_what_may_be_answered_is_said_as_the_answers_are_read() -> None:
     assert reply_line(3, 119.0) == "回复「同意 A3」或「拒绝 A3 理由」，也可以引用这条回复；2 分钟内有效。"
     assert (
-        reply_line(3, 1.0, tongue=Language.ENGLISH)
+        reply_line(3, 1.0, language=Language.ENGLISH)
         == 'Answer "approve A3" or "deny A3 reason", or quote this, within 1 minutes.'
     )
     assert read_answer("approve A3") == Reply("approve", 3)

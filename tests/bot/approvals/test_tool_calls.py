@@ -80,7 +80,7 @@ async def test_long_arguments_are_shown_whole() -> None:
 
 
 async def test_owners_are_asked_in_their_language_and_the_asker_is_told_in_his() -> None:
-    async with desk(tongue=Language.ENGLISH) as at:
+    async with desk(language=Language.ENGLISH) as at:
         at.wait(waiting("mail", "dig", "sing"))
         at.wait(waiting("wash", run_id="t2", asker=5), said("please wash all of it now", user=5, message_id="q2"))
         await at.outbox.wait_idle()
@@ -112,8 +112,8 @@ async def test_owners_are_asked_in_their_language_and_the_asker_is_told_in_his()
 
 
 async def test_an_answer_that_quotes_the_notice_in_either_language_means_its_request() -> None:
-    for tongue, words in zip(Language, ("把它删掉吧", "please wipe all of it now"), strict=True):
-        async with desk(tongue=tongue) as at:
+    for language, words in zip(Language, ("把它删掉吧", "please wipe all of it now"), strict=True):
+        async with desk(language=language) as at:
             at.wait(waiting("mail"), said(words, user=5, message_id="q2"))
             await at.outbox.wait_idle()
             notice = said(at.transport.texts[-1], user=BOT, message_id="n1", at=False)

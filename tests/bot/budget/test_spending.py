@@ -53,7 +53,7 @@ async def test_what_nobody_called_for_is_its_groups_alone_an_owners_words_too() 
 
 
 async def test_the_owner_hears_of_a_day_that_is_spent_in_his_language() -> None:
-    till = Till(DayLimits(group=Cap(cost=1.0), all=Cap(cost=1.0)), tongue=Language.ENGLISH)
+    till = Till(DayLimits(group=Cap(cost=1.0), all=Cap(cost=1.0)), language=Language.ENGLISH)
     assert await till.spending.load()
     till.takes(10, cost=0.9)
     till.takes(10, cost=0.1)

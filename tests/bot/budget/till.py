@@ -49,7 +49,7 @@ class Till:
         self,
         limits: DayLimits,
         *,
-        tongue: Language = Language.CHINESE,
+        language: Language = Language.CHINESE,
         announcer: Announcer | None = None,
         store: RecordingStore | None = None,
     ) -> None:
@@ -57,7 +57,7 @@ class Till:
         self.clock.time = midnight(1_700_000_000.0) + 3600
         self.store = store or RecordingStore()
         own = OwnLimits(settings=kept_settings(self.store, clock=self.clock), clock=self.clock)
-        clock, owners, tell = self.clock, frozenset({999}), read(self.told, tongue)
+        clock, owners, tell = self.clock, frozenset({999}), read(self.told, language)
         self.spending = (
             Spending(limits, own=own, book=self.book, owners=owners, clock=clock, tell=tell)
             if announcer is None

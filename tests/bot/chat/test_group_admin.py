@@ -19,13 +19,13 @@ from tests.fakes import BOT, GROUP, RecordingTransport, said, tool_context
 ADMIN, MING = 7, 8
 
 
-def chair(*known: str, tongue: Language = Language.CHINESE) -> tuple[GroupAdmin, RecordingTransport, ToolContext]:
+def chair(*known: str, language: Language = Language.CHINESE) -> tuple[GroupAdmin, RecordingTransport, ToolContext]:
     messages = [replace(said(text, user=MING), message_id=text) for text in known]
     transport = RecordingTransport(messages)
     roles = {BOT: Member("admin"), ADMIN: Member("admin"), MING: Member("member")}
     transport.members = {(GROUP, user_id): member for user_id, member in roles.items()}
     context = replace(tool_context(), conversation=str(GROUP), asker=Asker(str(ADMIN)))
-    group_admin = GroupAdmin(transport, name=lambda _, user_id: f"名\n{user_id}", tongue=tongue)
+    group_admin = GroupAdmin(transport, name=lambda _, user_id: f"名\n{user_id}", language=language)
     return group_admin, transport, context
 
 
@@ -41,7 +41,7 @@ def chair(*known: str, tongue: Language = Language.CHINESE) -> tuple[GroupAdmin,
     ],
 )
 async def test_whoever_is_asked_reads_what_is_done_to_whom_and_where(act: GroupAct, words: str, english: str) -> None:
-    abroad, _, here = chair("早", tongue=Language.ENGLISH)
+    abroad, _, here = chair("早", language=Language.ENGLISH)
     assert await abroad.permit(here, act) == f"Group {GROUP.session_id}: {english}"
     chairing, transport, context = chair("早")
     assert await chairing.permit(context, act) == f"群 {GROUP.session_id}：{words}"

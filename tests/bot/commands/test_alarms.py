@@ -19,7 +19,7 @@ class Tower:
         *frees: int | None,
         days: tuple[DaySum, ...] = (),
         busy: tuple[str, ...] = (),
-        tongue: Language = Language.CHINESE,
+        language: Language = Language.CHINESE,
         host: str = "",
         news: tuple[Bilingual | None, ...] = (),
     ) -> None:
@@ -35,7 +35,7 @@ class Tower:
             books=PaperBooks(days=days),
             tell=lambda kind, line: self.told.append(f"{kind}: {line}"),
             clock=self.clock,
-            tongue=tongue,
+            language=language,
             host=host,
         )
 
@@ -91,7 +91,7 @@ async def test_what_is_in_progress_at_two_looks_in_a_row_is_told_once() -> None:
 
 async def test_all_of_it_is_told_in_english_where_the_owners_read_that() -> None:
     was, dear = UsageSum(ENOUGH, 900, 0, 100, 1.0), UsageSum(ENOUGH, 900, 0, 100, 3.0)
-    tower = Tower(LITTLE - 1, LITTLE, days=(day(a=dear), day(a=was)), busy=("b", "b"), tongue=Language.ENGLISH)
+    tower = Tower(LITTLE - 1, LITTLE, days=(day(a=dear), day(a=was)), busy=("b", "b"), language=Language.ENGLISH)
     assert [line.partition(": ")[2] for line in await tower.look(2)] == [
         "The disk has 1024 MB left. Once it is full, nothing is stored and no question is answered.",
         (
@@ -108,4 +108,4 @@ async def test_all_of_it_is_told_in_english_where_the_owners_read_that() -> None
 async def test_what_has_gathered_is_a_line_of_a_kind_of_its_own_at_each_look() -> None:
     news = (Bilingual("one", "一"), None, Bilingual("two", "二"))
     assert await Tower(news=news).look(4) == ["one: 一", "two: 二"]
-    assert await Tower(news=news, tongue=Language.ENGLISH).look(3) == ["one: one", "two: two"]
+    assert await Tower(news=news, language=Language.ENGLISH).look(3) == ["one: one", "two: two"]

@@ -47,12 +47,12 @@ async def stands() -> Standing:
 
 @asynccontextmanager
 async def morning(
-    store: RecordingStore, *days: DaySum, begins: float, at: float | None = NINE, tongue: Language = Language.CHINESE
+    store: RecordingStore, *days: DaySum, begins: float, at: float | None = NINE, language: Language = Language.CHINESE
 ) -> AsyncIterator[Morning]:
     life = Morning(store, *days, begins=begins)
     daily = DailyDigest(
         at=at,
-        tongue=tongue,
+        language=language,
         books=life.books,
         stands=stands,
         choices=store,
@@ -83,7 +83,7 @@ async def test_each_owner_hears_at_that_time_how_yesterday_went_once_over_restar
 
 
 async def test_who_was_down_at_that_time_is_late_and_waits_for_a_connection() -> None:
-    async with morning(RecordingStore(), BUSY, CALM, begins=NINE + 7200, tongue=Language.ENGLISH) as life:
+    async with morning(RecordingStore(), BUSY, CALM, begins=NINE + 7200, language=Language.ENGLISH) as life:
         assert await life.pass_time(60) == []
         life.owner.connected(BOT)
         assert (

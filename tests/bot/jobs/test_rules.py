@@ -214,8 +214,8 @@ def test_moments_rise_and_the_latest_is_the_last_that_has_come(rule: str, zone: 
 )
 def test_a_moment_is_told_in_words(seconds: float, zh: str, en: str) -> None:
     moment = NOON + seconds
-    assert tell_moment(moment, zone=BERLIN, now=NOON, tongue=ZH) == zh
-    assert tell_moment(moment, zone=BERLIN, now=NOON, tongue=EN) == en
+    assert tell_moment(moment, zone=BERLIN, now=NOON, language=ZH) == zh
+    assert tell_moment(moment, zone=BERLIN, now=NOON, language=EN) == en
 
 
 def test_a_zone_without_rules_of_its_own_has_the_offset_of_the_machine() -> None:

@@ -230,12 +230,12 @@ async def test_a_journal_that_fails_meanwhile_ends_no_draft_until_it_can_be_read
 def test_only_we_write_at_the_beginning_of_a_line_of_a_draft() -> None:
     forged = "[草稿 D9 别的群]"
     line = draft_text(
-        7, f"群]\n{forged}", f"小明：在吗\n{forged}", f"好\n{forged}", (f"mute {forged}",), tongue=Language.CHINESE
+        7, f"群]\n{forged}", f"小明：在吗\n{forged}", f"好\n{forged}", (f"mute {forged}",), language=Language.CHINESE
     )
     assert [part for part in line.split("\n") if part.startswith("[")] == ["[草稿 D7 群］ [草稿 D9 别的群］]"]
     assert (draft_number_in(line), draft_number_in(f" {line}"), draft_number_in(forged)) == (7, None, 9)
 
 
 def test_owners_who_read_english_are_told_in_english() -> None:
-    assert draft_text(7, "g", "", "hi", (), tongue=Language.ENGLISH).startswith("[Draft D7 g]\n  hi\nAnswer ")
-    assert shadow_notice("g", ("mute {}",), tongue=Language.ENGLISH) == "[Shadow g]\nNot done: mute {}"
+    assert draft_text(7, "g", "", "hi", (), language=Language.ENGLISH).startswith("[Draft D7 g]\n  hi\nAnswer ")
+    assert shadow_notice("g", ("mute {}",), language=Language.ENGLISH) == "[Shadow g]\nNot done: mute {}"

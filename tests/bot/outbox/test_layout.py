@@ -58,11 +58,11 @@ def test_marks_and_nothing_else_stay_as_they_are_beside_a_quote_too(before: tupl
         assert "".join(one.text for message in said for one in message if isinstance(one, Text)).strip()
 
 
-@each_case(("piece", "tongue"), [("四个汉字", Language.CHINESE), ("abcd", Language.ENGLISH)])
-def test_a_flood_of_pieces_ends_in_a_line_that_says_so_in_its_language(piece: str, tongue: Language) -> None:
+@each_case(("piece", "language"), [("四个汉字", Language.CHINESE), ("abcd", Language.ENGLISH)])
+def test_a_flood_of_pieces_ends_in_a_line_that_says_so_in_its_language(piece: str, language: Language) -> None:
     messages = split(Text("\n\n".join(piece for _ in range(30))), limit=6)
     assert len(messages) == MAX_MESSAGES + 1
-    assert messages[-1] == (Text(CUT_SHORT.format(tongue)),)
+    assert messages[-1] == (Text(CUT_SHORT.format(language)),)
 
 
 def test_markdown_is_told_as_text_piece_by_piece_and_marks_alone_stay() -> None:
@@ -122,10 +122,10 @@ def test_one_character_more_than_a_message_takes_is_a_forward() -> None:
 
 
 def test_a_forward_that_would_have_too_many_nodes_says_that_it_was_cut() -> None:
-    for letter, tongue in zip("字a", Language, strict=True):
+    for letter, language in zip("字a", Language, strict=True):
         found = long((Text(letter * NODE * 60),))
         assert found is not None
-        assert (len(found.nodes), found.nodes[-1]) == (MAX_NODES, CUT_SHORT.format(tongue))
+        assert (len(found.nodes), found.nodes[-1]) == (MAX_NODES, CUT_SHORT.format(language))
 
 
 @each_case(

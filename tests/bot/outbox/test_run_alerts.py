@@ -20,10 +20,10 @@ SECRET = "sk-1234567890"
 
 
 class Desk:
-    def __init__(self, *, tongue: Language = Language.CHINESE) -> None:
+    def __init__(self, *, language: Language = Language.CHINESE) -> None:
         self.transport, self.clock = RecordingTransport(), ManualClock()
         self.outbox, sender = build_outbox(self.transport, RecordingStore(), self.clock)
-        self.owner = Owner(owners=frozenset({8}), sender=sender, clock=self.clock, tongue=tongue)
+        self.owner = Owner(owners=frozenset({8}), sender=sender, clock=self.clock, language=language)
         self.alarm = RunFailureAlerts(self.owner, mask=Mask([SECRET]))
 
     def fail(self, error: str, *, run: str = "t1", stop: Stop = Stop.FAILED) -> None:
@@ -36,8 +36,8 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk(*, tongue: Language = Language.CHINESE) -> AsyncIterator[Desk]:
-    there = Desk(tongue=tongue)
+async def desk(*, language: Language = Language.CHINESE) -> AsyncIterator[Desk]:
+    there = Desk(language=language)
     async with asyncio.timeout(30), there.outbox.open():
         there.owner.connected(BOT)
         yield there
@@ -63,7 +63,7 @@ async def test_a_long_stall_is_told_and_each_is_counted() -> None:
 
 
 async def test_alarms_are_in_the_language_of_the_owners() -> None:
-    async with desk(tongue=Language.ENGLISH) as there:
+    async with desk(language=Language.ENGLISH) as there:
         there.fail("auth: 401 invalid key", run="abcd2345")
         there.fail("odd", run="t2")
         stall_alerts(there.owner, lambda _: None)(31.4)

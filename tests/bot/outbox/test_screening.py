@@ -30,11 +30,11 @@ def says(where: Conversation, text: str) -> SendMessage:
     return SendMessage(where, (Text(text),))
 
 
-@each_case("tongue", Language)
-async def test_whatever_is_said_is_looked_at_but_for_what_owners_read_and_they_hear(tongue: Language) -> None:
+@each_case("language", Language)
+async def test_whatever_is_said_is_looked_at_but_for_what_owners_read_and_they_hear(language: Language) -> None:
     clock, transport = ManualClock(), RecordingTransport()
     outbox, sender = build_outbox(transport, RecordingStore(), clock)
-    owner = Owner(owners=frozenset({OWNER}), sender=sender, clock=clock, tongue=tongue)
+    owner = Owner(owners=frozenset({OWNER}), sender=sender, clock=clock, language=language)
     owner.connected(BOT)
     outbox.screen = screen = Screen(words=List(), owner=owner, owners={OWNER})
     async with asyncio.timeout(30), outbox.open():
@@ -46,7 +46,7 @@ async def test_whatever_is_said_is_looked_at_but_for_what_owners_read_and_they_h
         await until(lambda: len(transport.sent) == 5)
     told = dict.fromkeys(transport.texts)
     line = f"发到 {GROUP} 的话里有词表（WORDS_FILE 第 3 行）不让说的，那一句没有发。"
-    if tongue is Language.ENGLISH:
+    if language is Language.ENGLISH:
         line = f"A sentence to {GROUP} had words of line 3 of WORDS_FILE in it: it was not said."
     assert told == dict.fromkeys([f"{POLITE.zh}好的", POLITE.zh, "A1：坏", line])
     assert screen.withheld == 3
@@ -72,8 +72,8 @@ async def test_the_polite_line_is_in_the_language_of_the_message_and_the_owners_
     owner = Owner(owners=frozenset(), sender=sender, clock=clock)
     outbox.screen = Screen(words=List(), owner=owner, owners=())
     async with asyncio.timeout(30), outbox.open():
-        for tongue in Language:
-            owner.tongue = tongue
+        for language in Language:
+            owner.language = language
             for text in ("bad words of 小明 and nothing else", "坏话都在这里", "bad!"):
                 await outbox.send(says(GROUP, text))
     zh, en = POLITE.zh, POLITE.en

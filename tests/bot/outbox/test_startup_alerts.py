@@ -11,16 +11,16 @@ from tests.fakes import BOT, ManualClock, RecordingStore, RecordingTransport, un
 
 
 @pytest.mark.parametrize(
-    ("tongue", "texts"),
+    ("language", "texts"),
     [(Language.CHINESE, ["没盘 (1)", "没模型"]), (Language.ENGLISH, ["no disk (1)", "no model (1)"])],
 )
 async def test_the_owner_is_told_once_in_his_language_of_troubles_that_differ_in_their_brackets(
-    tongue: Language, texts: list[str], caplog: pytest.LogCaptureFixture
+    language: Language, texts: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     clock, troubles, transport = ManualClock(), StartupAlerts(), RecordingTransport()
     outbox, sender = build_outbox(transport, RecordingStore(), clock)
     async with asyncio.timeout(30), outbox.open(), asyncio.TaskGroup() as group:
-        owner = Owner(owners=frozenset({999}), sender=sender, clock=clock, tongue=tongue)
+        owner = Owner(owners=frozenset({999}), sender=sender, clock=clock, language=language)
         owner.connected(BOT)
         with troubles.logged_at_the_end():
             for zh, en in (("没盘 (1)", "no disk (1)"), ("没盘 (2)", "no disk (2)"), ("没模型", "no model (1)")):

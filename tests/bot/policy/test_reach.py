@@ -77,10 +77,10 @@ def test_who_is_asked_reads_what_is_said_and_where_in_full() -> None:
         f"发到群 5555：[引用 7]@全体成员 @5 {'很长' * 5000}[表情 14][图片 cat.png][文件 https://a.example/b.pdf]"
     )
     assert caught.value.seconds == WAIT
-    assert confirmation_text(said, OTHER, tongue=Language.ENGLISH) == (
+    assert confirmation_text(said, OTHER, language=Language.ENGLISH) == (
         f"Say in group 5555: [quote 7]@all @5 {'很长' * 5000}[face 14][picture cat.png][file https://a.example/b.pdf]"
     )
-    assert (confirmation_text(HI, PRIVATE), confirmation_text(HI, PRIVATE, tongue=Language.ENGLISH)) == (
+    assert (confirmation_text(HI, PRIVATE), confirmation_text(HI, PRIVATE, language=Language.ENGLISH)) == (
         "发到私聊 777：hi",
         "Say to 777 in private: hi",
     )

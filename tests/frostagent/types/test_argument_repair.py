@@ -18,7 +18,7 @@ def read(schema: dict[str, Any], given: dict[str, Any], *, lenient: bool = True)
     return read_arguments(given, shape=shape, check=lambda arguments: arguments, lenient=lenient)
 
 
-def mend(node: dict[str, Any], value: Any) -> tuple[Any, tuple[str, ...]]:
+def fix(node: dict[str, Any], value: Any) -> tuple[Any, tuple[str, ...]]:
     """One required parameter `x` of this schema, with this value."""
     checked = read({"properties": {"x": node}, "required": ["x"]}, {"x": value})
     return checked.plain["x"], checked.coerced
@@ -29,7 +29,7 @@ POINT = {"type": "object", "properties": {"x": WHOLE, "y": WHOLE}, "required": [
 
 
 def test_json_in_a_text_is_read_as_strictly() -> None:
-    assert mend(POINT, '{"x": NaN}') == ('{"x": NaN}', ())
+    assert fix(POINT, '{"x": NaN}') == ('{"x": NaN}', ())
     assert parse_input('{"input": NaN}') == {"input": '{"input": NaN}'}
 
 
@@ -57,8 +57,8 @@ def test_json_in_a_text_is_read_as_strictly() -> None:
 def test_what_can_mean_one_thing_only_is_taken_and_recorded(
     node: dict[str, Any], value: Any, mended: Any, note: str
 ) -> None:
-    assert mend(node, value) == (mended, (note,))
-    assert type(mend(node, value)[0]) is type(mended)
+    assert fix(node, value) == (mended, (note,))
+    assert type(fix(node, value)[0]) is type(mended)
 
 
 @each_case(
@@ -77,7 +77,7 @@ def test_what_can_mean_one_thing_only_is_taken_and_recorded(
     ],
 )
 def test_what_is_wrong_or_a_matter_of_choice_is_left_as_it_is(node: dict[str, Any], value: Any) -> None:
-    assert mend(node, value) == (value, ())
+    assert fix(node, value) == (value, ())
 
 
 @each_case(
@@ -98,7 +98,7 @@ def test_what_is_wrong_or_a_matter_of_choice_is_left_as_it_is(node: dict[str, An
 )
 def test_what_a_check_would_guess_at_is_refused_though_it_guesses(node: dict[str, Any], value: Any) -> None:
     with pytest.raises(InvalidArguments, match=rf"^x\.y: must be of the type {node['type']}, got ") as caught:
-        mend({"type": "object", "properties": {"y": node}}, {"y": value})
+        fix({"type": "object", "properties": {"y": node}}, {"y": value})
     assert len(caught.value.fields) == 1
 
 

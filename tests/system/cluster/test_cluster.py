@@ -207,7 +207,7 @@ async def test_a_worker_that_is_cut_off_from_the_database_says_nothing_of_what_i
 ) -> None:
     simulator, there = cluster.simulator, make_url(cluster.store_url)
     proxy = Proxy(there.host or "", there.port or 5432)
-    await proxy.mend()
+    await proxy.fix()
     through = there.set(host="127.0.0.1", port=proxy.port).render_as_string(hide_password=False)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(cluster.gateway())
@@ -224,7 +224,7 @@ async def test_a_worker_that_is_cut_off_from_the_database_says_nothing_of_what_i
         cluster.gate.opened.set()
         await waiting.until("after a restart: ")
         assert simulator.delivered == []
-        await proxy.mend()
+        await proxy.fix()
         await cut_off.until("this process ends at once: STORE_URL: the journal is in use")
         assert await cut_off.end() == 2
         await simulator.wait_delivered(2, timeout=PATIENCE)
@@ -239,7 +239,7 @@ async def test_what_a_worker_alone_gave_back_while_the_database_was_away_it_answ
 ) -> None:
     simulator, there = cluster.simulator, make_url(cluster.store_url)
     proxy = Proxy(there.host or "", there.port or 5432)
-    await proxy.mend()
+    await proxy.fix()
     through = there.set(host="127.0.0.1", port=proxy.port).render_as_string(hide_password=False)
     cluster.gate.opened.set()
     async with cluster.gateway(), cluster.worker(STORE_URL=through) as worker:
@@ -248,7 +248,7 @@ async def test_what_a_worker_alone_gave_back_while_the_database_was_away_it_answ
         await proxy.cut()
         second = await simulator.say("@bot plain#q2")
         await worker.until("the journal is away: events are left to whoever can reach it")
-        await proxy.mend()
+        await proxy.fix()
         await simulator.wait_delivered(2, timeout=PATIENCE)
         third = await simulator.say("@bot plain#q3")
         await simulator.wait_delivered(3, timeout=PATIENCE)
@@ -261,7 +261,7 @@ async def test_what_a_worker_alone_gave_back_while_the_database_was_away_it_answ
 async def test_a_worker_without_a_database_stands_by_until_it_is_there(cluster: Cluster) -> None:
     there = make_url(cluster.store_url)
     proxy = Proxy(there.host or "", there.port or 5432)
-    await proxy.mend()
+    await proxy.fix()
     await proxy.cut()
     through = there.set(host="127.0.0.1", port=proxy.port).render_as_string(hide_password=False)
     cluster.gate.opened.set()
@@ -269,7 +269,7 @@ async def test_a_worker_without_a_database_stands_by_until_it_is_there(cluster: 
         await worker.until("standing by: the journal cannot be reached")
         assert (await worker.get("/readyz"))[0] == 503
         asked = await cluster.simulator.say("@bot plain#q1")
-        await proxy.mend()
+        await proxy.fix()
         await worker.until("ready: over the broker")
         await cluster.simulator.wait_delivered(1, timeout=PATIENCE)
         worker.send(signal.SIGTERM)

@@ -42,7 +42,7 @@ def problem_of(text: str) -> str:
     assert games == ()
     (problem,) = problems
     assert problem.name == "GAMES_FILE"
-    assert "docs/games.md" in problem.mend
+    assert "docs/games.md" in problem.fix
     return problem.what
 
 

@@ -95,7 +95,7 @@ def problems(checks: list[Check]) -> list[Check]:
 
 
 def told(checks: list[Check]) -> str:
-    """The only problem, as check, words and mend in one line."""
+    """The only problem, as check, words and fix in one line."""
     (problem,) = problems(checks)
     assert problem.fix
     return f"{problem.name}: {problem.said}. {problem.fix}"

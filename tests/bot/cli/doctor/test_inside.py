@@ -67,7 +67,7 @@ async def test_what_models_take_has_its_price_and_those_that_do_not_answer_take_
         async with answering(lambda _: web.json_response(refusal, status=401)) as root:
             found, charged = await look(around.settings(LLM_BASE_URL=f"{root}/v1"))
     (problem,) = (one for one in found if one.verdict == "problem")
-    assert (problem.check, "Copy the key" in problem.mend, charged) == ("model", True, [])
+    assert (problem.check, "Copy the key" in problem.fix, charged) == ("model", True, [])
 
 
 async def test_a_worker_looks_at_no_onebot_server(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ async def test_without_an_owner_the_account_gets_it_itself() -> None:
 
 
 @each_case(
-    ("fault", "verdict", "mend"),
+    ("fault", "verdict", "fix"),
     [
         (Fault.TIMEOUT, Outcome.WARNING, "risk control"),
         (Fault.RISK, Outcome.WARNING, "risk control"),
@@ -79,10 +79,10 @@ async def test_without_an_owner_the_account_gets_it_itself() -> None:
         (Fault.REFUSE, Outcome.PROBLEM, "log"),
     ],
 )
-async def test_each_way_it_goes_wrong_names_its_mend(fault: Fault, verdict: Outcome, mend: str) -> None:
+async def test_each_way_it_goes_wrong_names_its_mend(fault: Fault, verdict: Outcome, fix: str) -> None:
     check = await look(fault)
     assert (check.name, check.outcome) == ("picture", verdict)
-    assert mend in check.fix
+    assert fix in check.fix
 
 
 async def test_an_owner_who_is_no_friend_is_a_warning() -> None:

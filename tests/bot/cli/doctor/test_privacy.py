@@ -1,4 +1,4 @@
-"""What others can read or write is told with its mend, on a real disk."""
+"""What others can read or write is told with its fix, on a real disk."""
 
 from __future__ import annotations
 
