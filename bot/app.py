@@ -292,6 +292,7 @@ def list_background(
         Background("expiry of approvals", app.active_work.expire_approvals),
         Background("MCP servers", app.servers.run),
         Background("jobs", app.scheduler.run),
+        Background("daily recaps", app.daily_recaps.run),
         *list_daily_tasks(settings, app),
         Background("startup alerts", lambda: alerts.pass_on(app.owner), needs_account=True),
     )

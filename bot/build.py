@@ -163,7 +163,7 @@ from bot.prompt.stored_rounds import tell_round
 from bot.quiet.commands import quiet_commands
 from bot.quiet.quiet_hours import QUIET, QuietHours
 from bot.quiet.rule import read_rule
-from bot.recap import recap_command
+from bot.recap import DAILY_RECAP, DailyRecaps, Recaps, recap_command
 from bot.runtime import reloading
 from bot.runtime.observers import LogObserver, Observers
 from bot.runtime.reloading import Reload
@@ -198,7 +198,7 @@ LONGEST_FIRST_TOKEN = 3600.0  # seconds; the maximum, for LLM_FIRST_TOKEN=0
 MAX_LOGGED = 200  # characters of a line in lookups
 KEPT_SETTINGS = (
     *(LIMITS, PERSONA, PERSONA_TEXTS, QUIET, MODE, POKED, OPEN_TALK),
-    *(WELCOME, FAREWELL, CHIME, OFFERED, FEEDS_OFFERED),
+    *(WELCOME, FAREWELL, DAILY_RECAP, CHIME, OFFERED, FEEDS_OFFERED),
 )
 """What `SettingsStore` keeps across restarts."""
 PAGE_BYTES = 5 * 2**20  # of a web page
@@ -279,6 +279,7 @@ class App:
     # jobs
     job_book: JobBook
     scheduler: Scheduler
+    daily_recaps: DailyRecaps
     # commands
     commands: Commands
     failures: Failures
@@ -922,6 +923,7 @@ def build_app(
                 count=metrics.linked,
             )
         link_commands.append(links_command(link_switch, links))
+    recaps = Recaps(errands, store, speakers.name)
     active_work = ActiveWork(
         live=live,
         turns=turns,
@@ -938,6 +940,7 @@ def build_app(
         approvals=approvals,
         clock=clock,
         links=links,
+        recaps=recaps,
     )
     mute_handler = MuteHandler(
         mutes=mutes, server_clock=server_clock, lanes=lanes, active_work=active_work
@@ -988,6 +991,19 @@ def build_app(
         found = (account.self_id for account in peers.accounts())
         return [account for account in found if journal.scope.has(account)]
 
+    def chat_language(where: Conversation) -> Language:
+        return Language.ENGLISH if personas.of(where).language == "en" else language
+
+    daily_recaps = DailyRecaps(
+        usual=settings.bot_recap,
+        filed=lambda where: personas.house(where).recap,
+        settings=settings_store,
+        schedule=job_book.schedule_recap,
+        heard=active_conversations.heard,
+        may_speak=wake_classifier.may_begin,
+        language=chat_language,
+        clock=clock,
+    )
     scheduler = Scheduler(
         jobs=journal.jobs,
         changes=job_changes,
@@ -1007,6 +1023,9 @@ def build_app(
         owners=owners,
         clock=clock,
         web=received,
+        errands=errands,
+        recaps=recaps,
+        daily_recaps=daily_recaps,
         count=metrics.fired,
     )
 
@@ -1051,7 +1070,7 @@ def build_app(
                 stop_command(),
                 usage_command(books, spending),
                 limit_command(spending, speakers, owners),
-                recap_command(errands, store, speakers.name),
+                recap_command(recaps, daily_recaps, store.put),
                 context_command(measure),
                 why_command(
                     books,
@@ -1330,6 +1349,7 @@ def build_app(
         group_probe=group_probe,
         job_book=job_book,
         scheduler=scheduler,
+        daily_recaps=daily_recaps,
         commands=commands,
         failures=failures,
         status=status,

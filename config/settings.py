@@ -630,6 +630,17 @@ class Settings(BaseSettings):
         ),
     ] = 9 * 3600.0
 
+    bot_recap: Annotated[
+        str,
+        BeforeValidator(values.clock_time),
+        About(
+            "When each group gets a recap of its day, in the time zone of `TZ`; the group pays.",
+            "每天几点（按 `TZ`）给每个群发一份省流，费用算在群上。",
+            example="22:00",
+            see="in-the-group.md",
+        ),
+    ] = ""
+
     bot_history_tokens: Annotated[
         History,
         About(

@@ -23,7 +23,7 @@ from pydantic_core import ErrorDetails
 
 from bot.core.language import Bilingual, Language, Phrase, text_in, text_of
 from config import values
-from config.values import hours
+from config.values import clock_time, hours
 from frostagent.types.errors import Problem
 
 TOML_PLACE = re.compile(r"\(at line (\d+), column (\d+)\)$")
@@ -155,7 +155,8 @@ class JoinRow(BaseModel):
 class GroupRow(BaseModel):
     """One group: its persona's key (empty: the default), house rules, chance of joining in unasked
     (0 to 1), audiences of tools, quiet hours and their mode (minutes of the day, as `hours` reads
-    them), rules for applicants, greetings, and daily limits in US dollars and tokens (0: none).
+    them), rules for applicants, greetings, the time of the daily recap (empty: none), and daily
+    limits in US dollars and tokens (0: none).
     None means the general setting.
     """
 
@@ -173,6 +174,7 @@ class GroupRow(BaseModel):
     join: tuple[JoinRow, ...] = Field(default=(), strict=False, max_length=50)
     welcome: Annotated[str, Field(max_length=MAX_GREETING)] = ""
     farewell: Annotated[str, Field(max_length=MAX_GREETING)] = ""
+    recap: Annotated[str, BeforeValidator(clock_time)] | None = None
     day_cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     day_tokens: Annotated[int, Field(ge=0)] | None = None
     tools_audience: dict[str, Literal["everyone", "group_admin", "owner"]] = Field(

@@ -734,6 +734,13 @@ def time_of_day(value: object) -> float | None:
     return 3600.0 * int(found[1]) + 60.0 * int(found[2])
 
 
+def clock_time(value: object) -> str:
+    """A time of day as `09:00`; empty for 0 or off, which is never."""
+    if value == "" or (at := time_of_day(value)) is None:
+        return ""
+    return f"{int(at) // 3600:02}:{int(at) % 3600 // 60:02}"
+
+
 def zone(value: str) -> str:
     """A time zone in TZ's format. The C library would silently take invalid text for UTC."""
     text = to_half_width(value)

@@ -134,6 +134,7 @@ KINDS: Mapping[object, Bilingual] = {
     values.database: URL,
     values.ed25519_key: Bilingual("key", "密钥"),
     values.host: ADDRESS,
+    values.clock_time: Bilingual("time of day, or `0`", "时刻，或 `0`"),
     values.hours: Bilingual("list of times", "时间段列表"),
     values.keys: Bilingual("key, or list of keys", "密钥，可写多个"),
     values.media_url: URL,

@@ -15,7 +15,10 @@ from frostagent.types.tools import ToolContext, tool
     needs=(Subscriptions,), side_effects="write", stays_here=True, trusted_result=True, timeout=30
 )
 async def subscribe(
-    context: ToolContext, url: str, minutes: Annotated[int, Field(ge=10, le=1440)] = 30
+    context: ToolContext,
+    url: str,
+    minutes: Annotated[int, Field(ge=10, le=1440)] = 30,
+    summary: bool = False,
 ) -> ToolResult:
     """Tell this chat from now on what is new in a feed (RSS, Atom, JSON Feed): for admins. It is
     listed and cancelled with remind.
@@ -23,5 +26,7 @@ async def subscribe(
     Args:
         url: The address of the feed itself.
         minutes: How often it is read.
+        summary: Tell one line about each new entry, too. It costs the chat a little.
     """
-    return await context.port(Subscriptions).subscribe(context, url, minutes=minutes)
+    port = context.port(Subscriptions)
+    return await port.subscribe(context, url, minutes=minutes, summary=summary)

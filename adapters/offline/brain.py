@@ -31,6 +31,7 @@ from adapters.offline.intents import (
     find_search,
     recognise,
     wants_feed,
+    wants_summaries,
 )
 from adapters.offline.phrases import Phrase
 from adapters.offline.question import (
@@ -240,7 +241,8 @@ class _Mind:
                 why = phrases.reason(results[-1].code, self.language)
                 return self.say(phrases.NOT_SUBSCRIBED, why=why)
             return self.say(phrases.REMINDS, text=results[-1].text)
-        return self.call(DemoCall("subscribe", {"url": url}))
+        wanted = {"summary": True} if wants_summaries(self.question.text) else {}
+        return self.call(DemoCall("subscribe", {"url": url, **wanted}))
 
     def read(self, url: str) -> Thought:
         """Read the page, then quote its beginning."""

@@ -13,6 +13,7 @@ from adapters.offline.question import Json, Language, read_text
 LINE: Final = re.compile(r"\d\d:\d\d (?P<name>[^\n:]+): (?P<text>[^\n]+)")
 GREETED: Final = re.compile(r"\] (?P<names>.+?) (?:刚(?:加入|退出)群|just (?:joined|left))")
 NOTE: Final = re.compile(r"\(\d+\) (?P<text>[^\n]+)")
+ENTRY: Final = re.compile(r"\((?P<number>\d+)\) [^\n]*\n  (?P<text>[^\n]+)")
 LATEST: Final = re.compile(r"\[(?:刚才|Just now)\]")
 TO_ALL: Final = re.compile(
     r"有没有人|有人|谁(?!都)|哪位|大家|求推荐|求助|any(?:one|body)|who knows|somebody|recommend",
@@ -95,6 +96,13 @@ def _sum_up(asked: str, _language: Language) -> str:
     return "\n".join([one[: 2 * MAX_WORDS] for one in sentences if one][:3]) or "NONE"
 
 
+def _sum_up_news(asked: str, _language: Language) -> str:
+    """The first sentence of each entry, which follows its title."""
+    found = ENTRY.finditer(asked)
+    firsts = ((one["number"], SENTENCE.search(one["text"])) for one in found)
+    return "\n".join(f"{number}. {first[0] if first else 'NONE'}" for number, first in firsts)
+
+
 ERRANDS: Final[Mapping[str, tuple[Callable[[str, Language], str], Language]]] = {
     "[省流]": (_recap, "zh"),
     "[Recap]": (_recap, "en"),
@@ -104,6 +112,8 @@ ERRANDS: Final[Mapping[str, tuple[Callable[[str, Language], str], Language]]] = 
     "[Chime in]": (_judge, "en"),
     "[概括网页]": (_sum_up, "zh"),
     "[Sum up a page]": (_sum_up, "en"),
+    "[概括新内容]": (_sum_up_news, "zh"),
+    "[Sum up news]": (_sum_up_news, "en"),
     "[招呼]": (_greet, "zh"),
     "[Greeting]": (_greet, "en"),
 }

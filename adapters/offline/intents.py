@@ -166,6 +166,7 @@ SEARCHED = re.compile(
 WHAT = re.compile(
     r"讲|说|写|什么|内容|总结|概括|\bwhat\b|\babout\b|\bsummar|\bsays?\b", re.IGNORECASE
 )
+SUMMED = re.compile(r"概括|摘要|总结|\bsummar", re.IGNORECASE)
 FOLLOWED = re.compile(r"订阅|\bsubscribe\b|\bfollow\b", re.IGNORECASE)
 
 
@@ -178,6 +179,11 @@ def find_link(text: str) -> str:
 def asks_what_it_says(text: str) -> bool:
     """Whether a question is what a page says."""
     return WHAT.search(text[:MAX_QUESTION]) is not None
+
+
+def wants_summaries(text: str) -> bool:
+    """Whether news of a feed is wanted with summaries."""
+    return SUMMED.search(text[:MAX_QUESTION]) is not None
 
 
 def wants_feed(text: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -84,6 +84,10 @@ class ActiveConversations:
     def in_use(self, account: int) -> dict[Conversation, float]:
         """The conversations of the account, with the times of their last messages."""
         return {where: at for where, at in self._heard.items() if where.platform_id == account}
+
+    def heard(self) -> Mapping[Conversation, float]:
+        """All conversations, with the times of their last messages."""
+        return self._heard
 
     def look_at(self, where: Conversation) -> None:
         """Catch up with this conversation now."""

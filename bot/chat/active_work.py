@@ -30,6 +30,7 @@ from bot.outbox.outbox import Outbox
 from bot.outbox.shadow import Shadow
 from bot.policy.fallback_replies import in_question_language, is_quoted
 from bot.policy.wake import Observe
+from bot.recap import Recaps
 from frostagent.types.ports import Clock
 
 if TYPE_CHECKING:  # only with BOT_LINKS
@@ -63,8 +64,10 @@ class ActiveWork:
         approvals: ToolApprovals,
         clock: Clock,
         links: LinkSummaries | None = None,
+        recaps: Recaps | None = None,
     ) -> None:
         self._links = links
+        self._recaps = recaps
         self._live = live
         self._turns = turns
         self._suspensions = suspensions
@@ -81,7 +84,7 @@ class ActiveWork:
         self._clock = clock
 
     def askers(self, where: Conversation) -> frozenset[int]:
-        """The people whose questions are active there."""
+        """The people whose questions are active there; 0 for a recap that nobody asked for."""
         unsent = self._outbox.unsent(where)
         return frozenset(
             [
@@ -90,6 +93,7 @@ class ActiveWork:
                 *(turn.asker for turn in self._live.ended(where) if turn.turn_id in unsent),
                 *(task.message.sender.user_id for task in self._before_their_turns(where)),
                 *(self._links.askers(where) if self._links is not None else ()),
+                *((0,) if self._recaps is not None and where in self._recaps.unasked() else ()),
             ]
         )
 
@@ -99,6 +103,11 @@ class ActiveWork:
         ended = self._cancel_suspended(selector, then)
         if self._links is not None and selector.turn_id is None:
             ended += self._links.cancel(selector.selects)
+        if self._recaps is not None and selector.turn_id is None:
+            for where in self._recaps.unasked():
+                if selector.selects_question(where, "", 0):
+                    self._recaps.stop(where)
+                    ended += 1
         if then.cuts:
             self._deferred.revise(lambda task: self._rest_of(task, selector, then))
         if then.redacts and selector.where is not None and selector.message_id is not None:

@@ -21,12 +21,14 @@ RECALLABLE = 120.0  # seconds in which recalling the message that made a job can
 
 class JobKind(StrEnum):
     """TEXT: the words are sent as they are, without a model. RUN: the words are a question of the
-    job's maker. FEED: new entries of a feed are sent; the words are its title.
+    job's maker. FEED: new entries of a feed are sent; the words are its title. RECAP: the daily
+    recap of a group, which has no maker (0); its `notes` are until when the latest one reaches.
     """
 
     TEXT = "text"
     RUN = "run"
     FEED = "feed"
+    RECAP = "recap"
 
 
 class JobState(StrEnum):
@@ -56,7 +58,7 @@ class Job(Struct, frozen=True, kw_only=True):
     of `zone` (empty: the machine's). `due` is its moment and `wake` when the scheduler must next
     handle it, both in seconds since 1970. `authority` is the upper limit for its run. `language` is
     its maker's, `zh` or `en`. `fired` and `missed` count its firings. `notes` is the state of a
-    feed as JSON.
+    feed as JSON, or of a recap as a time.
     """
 
     number: int
@@ -205,9 +207,11 @@ class Reminders(Protocol):
 
 
 class Subscriptions(Protocol):
-    async def subscribe(self, context: ToolContext, url: str, *, minutes: int) -> ToolResult:
-        """Read the feed, and report its new entries to the conversation from now on. Returns text
-        for the model. Raises InvalidArguments, ToolDenied, ToolFailed, and Suspend if an owner must
-        decide.
+    async def subscribe(
+        self, context: ToolContext, url: str, *, minutes: int, summary: bool
+    ) -> ToolResult:
+        """Read the feed, and report its new entries to the conversation from now on, if asked with
+        a `summary` of each by the cheap model. Returns text for the model. Raises InvalidArguments,
+        ToolDenied, ToolFailed, and Suspend if an owner must decide.
         """
         ...

@@ -28,6 +28,8 @@ MAX_ENTRIES: Final = 100  # of a feed that are read, the latest
 MAX_PENDING: Final = 30  # new entries that wait to be said
 MAX_TITLE: Final = 100  # characters
 MAX_URL: Final = 300  # characters
+MAX_TEXT: Final = 500  # characters of an entry that a summary reads
+MAX_SUMMED: Final = 5  # entries of a message that have a summary
 SHOWN: Final = 3  # entries of a message that have their link
 PARSED_WITHIN: Final = 10.0  # seconds
 DEAD: Final = 5  # failures in a row after which the maker is informed
@@ -37,20 +39,25 @@ TAG = re.compile(r"<[^<>]{0,500}>")
 NOT_A_FEED = "url: there is no feed (RSS, Atom, JSON Feed) at that address"
 UNREADABLE = "url: the feed cannot be read now ({why})"
 NEWS = Phrase("📰 {title}\n{lines}", "📰 {title}\n{lines}")
-ENTRY = Phrase("· {title}\n{url}", "· {title}\n{url}")
+ENTRY = Phrase("· {title}\n{line}\n{url}", "· {title}\n{line}\n{url}")
 MORE = Phrase("· 还有 {count} 条：{titles}", "· and {count} more: {titles}")
 CATALOGUE.register(__name__, globals())
 
 
 class Entry(Struct, frozen=True):
+    """`text` is what a summary still has to read of it, and `line` the summary."""
+
     key: str
     title: str
     url: str
+    text: str = ""
+    line: str = ""
 
 
 class FeedNotes(Struct, frozen=True):
     """The stored state of a feed: its server's cache validators, the keys of known entries, the
-    entries still to be said, and the number of failures in a row.
+    entries still to be said, and the number of failures in a row. `summary`: new entries are said
+    with a summary.
     """
 
     url: str
@@ -59,6 +66,7 @@ class FeedNotes(Struct, frozen=True):
     seen: tuple[str, ...] = ()
     pending: tuple[Entry, ...] = ()
     failures: int = 0
+    summary: bool = False
 
 
 class Feed(Struct, frozen=True):
@@ -93,6 +101,8 @@ async def read_news(web: Web, notes: FeedNotes, *, is_first: bool = False) -> tu
     marks = {name: answer.headers.get(name, "")[:200] for name in ("etag", "last-modified")}
     known = {*notes.seen, *(one.key for one in notes.pending)}
     new = [] if is_first else [one for one in feed.entries if one.key not in known]
+    if not notes.summary:
+        new = [replace(one, text="") for one in new]
     seen = [one.key for one in feed.entries]
     kept = [key for key in notes.seen if key not in set(seen)]
     return feed.title, replace(
@@ -123,7 +133,12 @@ def parse_feed(body: bytes) -> Feed:
         raise ToolFailed(NOT_A_FEED)
     title = _plain(parsed.feed.get("title", ""))
     entries = (
-        (one.get("id") or one.get("link") or one.get("title"), one.get("title"), one.get("link"))
+        (
+            one.get("id") or one.get("link") or one.get("title"),
+            one.get("title"),
+            one.get("link"),
+            one.get("summary") or next((part.get("value") for part in one.get("content", ())), ""),
+        )
         for one in parsed.entries[:MAX_ENTRIES]
     )
     return Feed(title, tuple(reversed([*_entries(entries)])))
@@ -140,6 +155,7 @@ def _json_feed(body: bytes) -> Feed:
                 one.get("id") or one.get("url"),
                 one.get("title") or one.get("content_text"),
                 one.get("url"),
+                one.get("summary") or one.get("content_text") or one.get("content_html"),
             )
             for one in items[:MAX_ENTRIES]
         ]
@@ -149,26 +165,30 @@ def _json_feed(body: bytes) -> Feed:
 
 
 def _entries(found: Any) -> Iterator[Entry]:
-    for key, title, url in found:
+    for key, title, url, text in found:
         if not key:
             continue
         digest = hashlib.sha256(str(key).encode("utf-8", "replace")).hexdigest()[:16]
         link = url if isinstance(url, str) and url.startswith(("http://", "https://")) else ""
-        yield Entry(digest, _plain(title) or link, link[:MAX_URL])
+        yield Entry(digest, _plain(title) or link, link[:MAX_URL], _plain(text, MAX_TEXT))
 
 
-def _plain(text: object) -> str:
-    """A title as one line of plain text."""
+def _plain(text: object, limit: int = MAX_TITLE) -> str:
+    """HTML or text as one line of plain text."""
     if not isinstance(text, str):
         return ""
-    words = " ".join(visible_text(html.unescape(TAG.sub(" ", text[:2000]))).split())
-    return words if len(words) <= MAX_TITLE else f"{words[:MAX_TITLE]}…"
+    words = " ".join(visible_text(html.unescape(TAG.sub(" ", text[: 20 * limit]))).split())
+    return words if len(words) <= limit else f"{words[:limit]}…"
 
 
 def tell_news(title: str, entries: Sequence[Entry], language: Language) -> str:
-    """The message about new entries: the latest with their links, the others in one line."""
-    shown, rest = entries[-SHOWN:], entries[:-SHOWN]
-    lines = [ENTRY.format(language, title=one.title, url=one.url).rstrip() for one in shown]
+    """The message about new entries: the latest with their summaries and links, the others in one
+    line.
+    """
+    most = MAX_SUMMED if any(one.line for one in entries) else SHOWN
+    shown, rest = entries[-most:], entries[:-most]
+    told = (ENTRY.format(language, title=one.title, line=one.line, url=one.url) for one in shown)
+    lines = ["\n".join(filter(None, one.splitlines())) for one in told]
     if rest:
         titles = "；".join(one.title for one in rest[-5:])
         lines.append(MORE.format(language, count=len(rest), titles=titles))

@@ -44,6 +44,7 @@ from bot.jobs.rules import (
 )
 from bot.policy.permissions import WAIT
 from bot.prompt.compose import Question
+from bot.recap import DAILY_RECAP, OFF
 from bot.settings_store import PlaceSetting, SettingsStore
 from frostagent.engine.authority import lowest_authority, may_call, must_be_confirmed
 from frostagent.text.visible_text import visible_text
@@ -82,10 +83,24 @@ WHY_NEWS = Phrase(
     "订阅 J{number}：{made} 订的{rule}。发了 {fired} 次新内容，不经过模型。",
     "Feed J{number}: subscribed {made}{rule}. Messages with news: {fired}. Without a model.",
 )
+WHY_SUMMED = Phrase(
+    "订阅 J{number}：{made} 订的{rule}。发了 {fired} 次新内容，概括由便宜的模型来写，"
+    "费用算在{payer}上。",
+    "Feed J{number}: subscribed {made}{rule}. News {fired} times; the cheap model writes the "
+    "summaries, at the cost of {payer}.",
+)
+THE_GROUP = Phrase("群", "the group")
+THE_MAKER = Phrase("订的人", "who subscribed")
 WHY_DEAD = Phrase(
     "订阅 J{number}：{made} 订的{rule}，现在连续 {failures} 次没读到，所以隔更久才再试。",
     "Feed J{number}: subscribed {made}{rule}. The last {failures} attempts to read it failed, so "
     "it is tried less often.",
+)
+WHY_RECAP = Phrase(
+    "这是{rule}的省流（J{number}），说过 {fired} 次。便宜的模型只读了这个群的消息，费用算在群上；"
+    "管理员可以用 /省流 每天 关 关掉。",
+    "The recap {rule} (J{number}), said {fired} times. The cheap model read only the messages of "
+    "this group; the cost is the group's. Admins turn it off with /recap daily off.",
 )
 WHY_MISSED = Phrase(
     "J{number}：{made} 定的，{due}{rule}，没能按时说：那时我不在、被禁言或发不出去，超过了期限。"
@@ -107,6 +122,12 @@ SUBSCRIBED = Phrase(
     "已订阅 J{number}：{title}（{rule}看一次，现有的不算新）",
     "Subscribed J{number}: {title} (read {rule}; its present entries do not count as new)",
 )
+SUBSCRIBED_SUMMED = Phrase(
+    "已订阅 J{number}：{title}（{rule}看一次，现有的不算新；新的每条带一句概括）",
+    "Subscribed J{number}: {title} (read {rule}; what is there now is not news; new entries come "
+    "with a summary)",
+)
+RECAP = Phrase("群里的省流", "recap of the group")
 APPROVE_FEED = Phrase("订阅 {url}", "Subscribe to {url}")
 CATALOGUE.register(__name__, globals())
 
@@ -116,6 +137,7 @@ NO_MOMENT = "when: say when, or give a rule"
 MOMENT_AND_RULE = "when: it repeats by five fields of cron: change the rule and leave when out"
 NO_SUCH = "number: there is no {number} here; list names them"
 NOT_YOURS = "only whoever set {number}, an admin of the group or an owner of the bot may change it"
+NOT_MOVED = "{number} is the daily recap: admins set its time with the command /recap daily 22:00"
 BUSY = "{number} is being said right now; try again in a minute"
 TOO_MANY = f"they have {MAX_OF_PERSON} reminders already: one must be cancelled first"
 TOO_MANY_HERE = f"there are {MAX_OF_PLACE} reminders here already: one must be cancelled first"
@@ -184,6 +206,7 @@ class JobBook:
         self._look = look
         self._web = web
         self._making = asyncio.Lock()
+        self._recapping = asyncio.Lock()
         self._given: dict[int, int] = {}  # the highest number given to a job of each account
 
     def on_demand(self, question: Question) -> Mapping[type, object]:
@@ -272,6 +295,8 @@ class JobBook:
         `create`.
         """
         job = await self._find(context.asker, place_of(context), number)
+        if job.kind is JobKind.RECAP:
+            raise ToolDenied(NOT_MOVED.format(number=number))
         if job.state is not JobState.WAITING:
             raise ToolFailed(BUSY.format(number=number))
         wanted = self._rule(rule) if rule.strip() else job.rule
@@ -305,7 +330,7 @@ class JobBook:
 
     async def end(self, job: Job, language: Language) -> str:
         """End the job. Returns the line that confirms it. Raises ToolFailed."""
-        if not await self._store.commit(JobChanged(replace(job, state=JobState.ENDED))):
+        if not await self._end(job):
             raise ToolFailed(NOT_NOW)
         return CANCELLED.format(language, number=job.number, words=job.short_words)
 
@@ -326,6 +351,11 @@ class JobBook:
             return False
         if job is None or job.where != where:
             return False
+        return await self._end(job)
+
+    async def _end(self, job: Job) -> bool:
+        if job.kind is JobKind.RECAP:  # else it would soon be made again
+            self._settings.put(DAILY_RECAP, job.where, OFF)
         return await self._store.commit(JobChanged(replace(job, state=JobState.ENDED)))
 
     async def _find(self, asker: Asker, where: Conversation, number: str) -> Job:
@@ -383,9 +413,58 @@ class JobBook:
             "rule": IN_BRACKETS.format(language, rule=rule) if rule else "",
         }
 
+    # --- recaps -----------------------------------------------------------------------------------
+
+    async def schedule_recap(self, where: Conversation, time: str, language: Language) -> bool:
+        """Have the group's recap made every day at this local time (`22:00`); not at all if it is
+        empty. Returns False if the journal cannot be used now, or the recap is just being said.
+        """
+        async with self._recapping:
+            since, now = self._changes.count, self._clock.now()
+            if (found := await self.visible(where, 0)) is None:
+                return False
+            job = next((one for one in found if one.kind is JobKind.RECAP), None)
+            hour, _, minute = time.partition(":")
+            rule = f"{CRON} {int(minute)} {int(hour)} * * *" if time else ""
+            if (job.rule if job else "") == rule:
+                return True
+            if job is not None and not self._changes.is_current(job, since=since):
+                return False
+            if not rule and job is not None:
+                return await self._store.commit(JobChanged(replace(job, state=JobState.ENDED)))
+            if (due := next_moment(rule, zone=self._zone, due=now, after=now)) is None:
+                return False
+            if job is not None:
+                if job.state is not JobState.WAITING:
+                    return False
+                moved = replace(job, rule=rule, zone=self._zone, due=due, wake=due)
+                is_moved = await self._store.commit(JobChanged(moved))
+                self._look()
+                return is_moved
+            job = Job(
+                number=0,
+                where=where,
+                maker=0,
+                kind=JobKind.RECAP,
+                words=RECAP.format(language),
+                made=now,
+                due=due,
+                wake=due,
+                rule=rule,
+                zone=self._zone,
+                language=language.either("zh", "en"),
+            )
+            try:
+                await self._make(job)
+            except ToolFailed:
+                return False
+            return True
+
     # --- rights and limits ------------------------------------------------------------------------
 
-    async def subscribe(self, context: ToolContext, url: str, *, minutes: int) -> ToolResult:
+    async def subscribe(
+        self, context: ToolContext, url: str, *, minutes: int, summary: bool
+    ) -> ToolResult:
         """Make a job for a feed, which is read at once: its present entries do not count as new.
         Raises InvalidArguments, ToolDenied, ToolFailed; Suspend if others' words may have led to
         it.
@@ -398,7 +477,7 @@ class JobBook:
             raise ToolDenied(NO_FEEDS)
         if must_be_confirmed(asker, Audience.GROUP_ADMIN) and not context.allowed:
             raise Suspend(APPROVE_FEED.format(context.port(Language), url=url), seconds=WAIT)
-        title, notes = await read_news(self._web, FeedNotes(url), is_first=True)
+        title, notes = await read_news(self._web, FeedNotes(url, summary=summary), is_first=True)
         job = Job(
             number=0,
             where=where,
@@ -416,7 +495,7 @@ class JobBook:
         )
         job = await self._make(job)
         rule = tell_rule(job.rule, context.port(Language))
-        words = SUBSCRIBED.format(
+        words = (SUBSCRIBED_SUMMED if summary else SUBSCRIBED).format(
             context.port(Language), number=job.number, title=job.words, rule=rule
         )
         return ToolResult(words, sources=context.asked, authority=Audience.EVERYONE)
@@ -490,6 +569,8 @@ class JobBook:
             raise Suspend(APPROVE.format(language, words=job.words, **told), seconds=WAIT)
 
     async def _check_limits(self, job: Job) -> None:
+        if not job.maker:
+            return
         theirs = await self._jobs.listed(job.where.platform_id, maker=job.maker)
         here = await self._jobs.listed(job.where.platform_id, where=job.where)
         if theirs is None or here is None:
@@ -522,8 +603,14 @@ def _why(job: Job, words: JobWords, asked: Asked) -> str:
             why = WHY_MISSED
         case JobWords.DEAD_FEED, _:
             why, failures = WHY_DEAD, read_notes(job.notes).failures
+        case _, JobKind.FEED if read_notes(job.notes).summary:
+            why = WHY_SUMMED
         case _, JobKind.FEED:
             why = WHY_NEWS
+        case _, JobKind.RECAP:
+            return WHY_RECAP.format(
+                language, number=job.number, rule=tell_rule(job.rule, language), fired=job.fired
+            )
         case _, JobKind.RUN:
             why = WHY_ASKED
         case _:
@@ -538,6 +625,7 @@ def _why(job: Job, words: JobWords, asked: Asked) -> str:
         fired=job.fired,
         missed=job.missed,
         failures=failures,
+        payer=(THE_GROUP if job.where.is_group else THE_MAKER).format(language),
     )
 
 

@@ -18,6 +18,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from bot.budget.errands import Errands
 from bot.chat.backfill import read_history
 from bot.chat.lanes import Lanes
 from bot.chat.mutes import Mutes
@@ -36,6 +37,7 @@ from bot.core.segments import Mention, SendSegment
 from bot.jobs.changes import JobChanges
 from bot.jobs.feeds import DEAD, FeedNotes, read_news, read_notes, rest_of, tell_news
 from bot.jobs.rules import (
+    DAY,
     EVERY,
     HOUR,
     LATE,
@@ -55,6 +57,7 @@ from bot.policy.wake import Wake, Why
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
 from bot.quiet.quiet_hours import QuietHours
+from bot.recap import DailyRecaps, Recaps
 from frostagent.engine.authority import lowest_authority
 from frostagent.types.errors import ToolFailed
 from frostagent.types.ports import Clock
@@ -75,6 +78,8 @@ LAG: Final = 5.0  # seconds until a delivered message is in the history
 MESSAGES: Final = 50  # requested from a history
 GIVEN_UP: Final = 30 * 24 * HOUR  # seconds; an older miss is not reported
 AT_ONCE: Final = 8  # jobs of each kind that wait for a server concurrently
+RECAPS_AT_ONCE: Final = 2
+RECAP_AGAIN: Final = 10 * MINUTE  # seconds until a recap that was not made or lost is made again
 AN_HOUR: Final = 5  # messages about feeds per conversation
 MAX_TRIED: Final = 10_000
 MAX_SHOWN: Final = 10  # jobs in a report of missed ones; the others have another one
@@ -140,6 +145,9 @@ class Scheduler:
         blocked: Collection[int],
         owners: Collection[int],
         web: Web,
+        errands: Errands,
+        recaps: Recaps,
+        daily_recaps: DailyRecaps,
         clock: Clock,
         count: Callable[[str, str], None],
     ) -> None:
@@ -160,6 +168,9 @@ class Scheduler:
         self._blocked = blocked
         self._owners = owners
         self._web = web
+        self._errands = errands
+        self._recaps = recaps
+        self._daily_recaps = daily_recaps
         self._spoken = DefaultLRU[Conversation, _Spoken](MAX_TRIED, _Spoken)
         self._clock = clock
         self._count = count
@@ -174,7 +185,10 @@ class Scheduler:
         self._group: asyncio.TaskGroup | None = None
         self._slow: dict[JobKey, int] = {}  # the number of changes when their work began
         # Apart, so that slow feeds delay no task and no look-up of an outcome.
-        self._places = {kind: asyncio.Semaphore(AT_ONCE) for kind in JobKind}
+        self._places = {
+            kind: asyncio.Semaphore(RECAPS_AT_ONCE if kind is JobKind.RECAP else AT_ONCE)
+            for kind in JobKind
+        }
 
     # --- the timer --------------------------------------------------------------------------------
 
@@ -330,6 +344,8 @@ class Scheduler:
         elif job.kind is not JobKind.TEXT and (morning := self._morning(where)):
             is_every = job.rule.startswith(EVERY)  # counted from its first moment
             self._change(job, wake=morning, due=due if is_every else morning)
+        elif job.kind is JobKind.RECAP:
+            self._begin(job, self._recap)
         elif self._is_silent(where):
             self._hold(job)
         elif job.kind is JobKind.TEXT:
@@ -397,19 +413,42 @@ class Scheduler:
         if not notes.pending:
             self._advance(replace(job, state=JobState.FIRING), is_said=False)
             return
-        # Much may have happened during the read: other feeds of the place, a mute, the evening.
-        now, spoken = self._clock.now(), self._spoken.use(where)
-        wait = spoken.wait(self._clock.monotonic())
-        if (free := max(now + wait, self._morning(where))) > now:
-            self._change(job, wake=free)
+        if self._puts_off(job):
             return
-        if self._is_silent(where):
-            self._hold(job)
-            return
-        spoken.note(self._clock.monotonic())
+        if notes.summary:
+            from bot.jobs.feed_summaries import sum_up_news  # noqa: PLC0415  # seldom wanted
+
+            pending = await sum_up_news(
+                self._errands,
+                notes.pending,
+                where=where,
+                who=0 if where.is_group else job.maker,
+                language=job.reply_language,
+            )
+            if self._is_stale(job):
+                return
+            notes = replace(notes, pending=pending)
+            job = replace(job, notes=codec.write(notes))
+            if self._puts_off(job):
+                return
+        self._spoken.use(where).note(self._clock.monotonic())
         self._claim(
             (job,), tell_news(job.words, notes.pending, job.reply_language), JobState.FIRING
         )
+
+    def _puts_off(self, job: Job) -> bool:
+        """Put off the news of a feed if it cannot be said now. Much may have happened while the bot
+        waited: other feeds of the place, a mute, the evening.
+        """
+        now, where = self._clock.now(), job.where
+        wait = self._spoken.use(where).wait(self._clock.monotonic())
+        if (free := max(now + wait, self._morning(where))) > now:
+            self._change(job, wake=free)
+            return True
+        if self._is_silent(where):
+            self._hold(job)
+            return True
+        return False
 
     def _fail(self, job: Job, notes: FeedNotes, why: str) -> None:
         """Read the feed again later, with longer pauses after each failure. After DEAD failures its
@@ -428,6 +467,44 @@ class Scheduler:
         words = DEAD_FEED.format(job.reply_language, title=job.words, number=job.number)
         self._claim((job,), words, JobState.WAITING)
 
+    async def _recap(self, job: Job) -> None:
+        """Say the group's recap of the time since the latest one; nothing, for this day, if the bot
+        may not speak there.
+        """
+        where, words = job.where, ""
+        if (is_wanted := await self._daily_recaps.is_wanted(where)) is None:
+            self._change_again(job, self._slow[job.key], wake=self._clock.now() + RETRY)
+            return
+        if is_wanted and self._daily_recaps.may_speak(where):
+            since = max(float(job.notes or 0), job.due - DAY)
+            made = await self._recaps.make_daily(
+                where, since=since, until=job.due, language=job.reply_language
+            )
+            if made is None:
+                self._recap_again(job)
+                return
+            words = made
+        if self._is_stale(job):
+            return
+        if not is_wanted:
+            self._change(job, state=JobState.ENDED)
+        elif words and self._daily_recaps.may_speak(where):
+            self._claim((job,), words, JobState.FIRING)
+        else:
+            self._advance(replace(job, state=JobState.FIRING), is_said=False)
+
+    def _recap_again(self, job: Job) -> None:
+        """Make a recap again later, for PATIENCE seconds in all."""
+        if self._is_stale(job):
+            return
+        now = self._clock.now()
+        since = self._tried.get(job.key, now)
+        self._tried.keep(job.key, since)
+        if now - since >= PATIENCE:
+            self._miss(job, "no recap could be made or said")
+        else:
+            self._change(job, state=JobState.WAITING, wake=now + RECAP_AGAIN)
+
     def _claim(self, jobs: Sequence[Job], words: str, state: JobState) -> None:
         """Say the words to the maker of these jobs, who must be the same, and record the claim for
         all of them. With WAITING as the `state` no claim is recorded.
@@ -440,7 +517,8 @@ class Scheduler:
             # A repeated job would quote the same message for ever.
             if first.message_id and not first.rule and state is JobState.FIRING:
                 segments.append(Quote(first.message_id))
-            if first.kind is not JobKind.FEED or state is not JobState.FIRING:
+            is_unasked = first.kind is JobKind.FEED and state is JobState.FIRING
+            if first.maker and not is_unasked:
                 segments += [Mention(first.maker), Text(" ")]
         segments.append(Text(words))
 
@@ -577,6 +655,10 @@ class Scheduler:
                 self._change(job, state=JobState.MISSED, wake=now + CHECK)
             case Fate.BROKEN:
                 self._miss(job, "it was broken off")
+            case Fate.LOST if job.kind is JobKind.RECAP and job.key in self._tried:
+                self._miss(job, "its recap was lost")  # to make another one costs money again
+            case Fate.LOST if job.kind is JobKind.RECAP:
+                self._recap_again(job)
             case Fate.LOST:
                 self._hold(job, is_lost=True)
             case _:
@@ -623,6 +705,8 @@ class Scheduler:
         job = replace(job, fired=job.fired + is_said, missed=job.missed + is_missed)
         if job.kind is JobKind.FEED and is_said:
             job = replace(job, notes=codec.write(replace(read_notes(job.notes), pending=())))
+        if job.kind is JobKind.RECAP and is_said:
+            job = replace(job, notes=str(job.due))
         after = max(job.due, self._clock.now())
         coming = next_moment(job.rule, zone=job.zone, due=job.due, after=after)
         if coming is None:
@@ -637,8 +721,10 @@ class Scheduler:
             after = max(job.due, self._clock.now())
             due = next_moment(job.rule, zone=job.zone, due=job.due, after=after) or after + HOUR
             self._change(job, state=JobState.WAITING, due=due, wake=due)
-            return
-        self._change(job, state=JobState.MISSED, wake=self._clock.now())
+        elif job.kind is JobKind.RECAP:  # nobody asked for it
+            self._advance(replace(job, state=JobState.MISSED))
+        else:
+            self._change(job, state=JobState.MISSED, wake=self._clock.now())
 
     async def _report(self, job: Job) -> None:
         """Report this job, with others of its maker that were missed there, once the bot can speak.

@@ -128,6 +128,7 @@ class PersonaFiles:
             ),
             welcome=row.welcome,
             farewell=row.farewell,
+            recap=row.recap,
             day=None if (day := LimitOverride(row.day_cost, row.day_tokens)) == AS_USUAL else day,
         )
 

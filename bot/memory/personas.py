@@ -60,7 +60,8 @@ class House:
     """One group by the operator's file: the key of its persona, its house rules, how often the bot
     joins in there unasked, when it keeps quiet, and what its day may take; empty and None where
     that is as everywhere. `audiences` are those of tools there; `welcome` and `farewell` are said
-    of people who join and leave; `join` decides about applicants.
+    of people who join and leave; `recap` is the time of the daily recap (`22:00`, empty: none);
+    `join` decides about applicants.
     """
 
     persona: str = ""
@@ -71,6 +72,7 @@ class House:
     day: LimitOverride | None = None
     welcome: str = ""
     farewell: str = ""
+    recap: str | None = None
     join: tuple[JoinRule, ...] = ()
     chime_in: float | None = None
 

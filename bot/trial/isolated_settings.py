@@ -42,6 +42,7 @@ def isolated_settings(
         "bot_new_group": "live",
         "bot_quiet": (),
         "bot_digest": None,
+        "bot_recap": "",
         "bot_user_rate": None,  # testers type fast
         "bot_group_rate": None,
         "bot_loop": 0,

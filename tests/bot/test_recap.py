@@ -1,15 +1,31 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from msgspec.structs import replace
 
+from bot.core.conversation import Conversation
 from bot.core.events import Sender
 from bot.core.language import Language
 from bot.core.segments import Mention
-from bot.recap import LONGEST, MAX_PARTS, PART, parts_of, read_hours, recap_lines
+from bot.recap import (
+    DAILY_RECAP,
+    LONGEST,
+    MAX_PARTS,
+    OFF,
+    PART,
+    USUAL,
+    DailyRecaps,
+    parts_of,
+    read_hours,
+    read_time,
+    recap_lines,
+)
+from bot.settings_store import SettingsStore
 from frostagent.types.speech import Text
 from tests.cases import each_case
-from tests.fakes import said
+from tests.fakes import GROUP, RecordingStore, SteppedClock, said
 
 
 @each_case(
@@ -48,3 +64,80 @@ def test_a_long_log_is_read_in_parts_the_newest_of_too_many() -> None:
     assert parts[-1].endswith(lines[-1])
     assert "\n".join(parts) in "\n".join(lines)
     assert parts_of(lines[:3]) == ["\n".join(lines[:3])]
+
+
+@each_case(
+    ("words", "time"),
+    [
+        ("22:00", "22:00"), ("8:05", "08:05"), ("08：05", "08:05"), ("0:00", "00:00"),
+        ("24:00", None), ("12:60", None), ("22", None), ("晚上", None), ("", None),
+    ],
+)  # fmt: skip
+def test_the_time_of_a_daily_recap_is_read_as_people_write_it(words: str, time: str | None) -> None:
+    assert read_time(words) == time
+
+
+SECOND = Conversation(GROUP.platform_id + 1, "group", GROUP.session_id)
+OTHER = Conversation(SECOND.platform_id, "group", GROUP.session_id + 1)
+PRIVATE = Conversation(SECOND.platform_id, "private", GROUP.session_id + 1)
+
+
+class Asked:
+    """What was asked of the jobs."""
+
+    def __init__(self, *, heard: dict[Conversation, float], filed: str | None = None) -> None:
+        self.clock = SteppedClock()
+        self.made = list[tuple[Conversation, str]]()
+        self.silent = set[Conversation]()
+        store = RecordingStore()
+        self.settings = SettingsStore([DAILY_RECAP], store=store, choices=store, clock=self.clock)
+        self.recaps = DailyRecaps(
+            usual="22:00",
+            filed=lambda where: filed if where == OTHER else None,
+            settings=self.settings,
+            schedule=self.schedule,
+            heard=lambda: {where: self.clock.now() - ago for where, ago in heard.items()},
+            may_speak=lambda where: where not in self.silent,
+            language=lambda _: Language.CHINESE,
+            clock=self.clock,
+        )
+
+    async def schedule(self, where: Conversation, time: str, _: Language) -> bool:
+        self.made.append((where, time))
+        return True
+
+    async def look(self) -> list[tuple[Conversation, str]]:
+        """What one look asked for."""
+        self.made.clear()
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(self.recaps.run())
+            await self.clock.advance(1.0)
+            task.cancel()
+        return self.made
+
+
+async def test_one_of_several_accounts_in_a_group_makes_its_recap_unless_an_admin_chose_another() -> None:
+    asked = Asked(heard={SECOND: 60.0, GROUP: 60.0, OTHER: 60.0, PRIVATE: 60.0})
+    assert await asked.look() == [(GROUP, "22:00"), (OTHER, "22:00")]
+    assert (asked.recaps.time_of(GROUP), asked.recaps.time_of(SECOND)) == ("22:00", "")
+    assert await asked.recaps.choose(SECOND, "21:00", Language.CHINESE)
+    assert asked.made[-1] == (SECOND, "21:00")
+    assert set(await asked.look()) == {(GROUP, "22:00"), (SECOND, "21:00"), (OTHER, "22:00")}
+    assert await asked.recaps.choose(GROUP, OFF, Language.CHINESE)
+    assert asked.made[-1] == (GROUP, "")
+    assert set(await asked.look()) == {(SECOND, "21:00"), (OTHER, "22:00")}
+    assert await asked.recaps.choose(GROUP, "", Language.CHINESE)
+    assert asked.made[-1] == (GROUP, "22:00")
+
+
+async def test_an_account_that_hears_a_group_no_more_leaves_its_recap_to_another() -> None:
+    asked = Asked(heard={GROUP: USUAL, SECOND: 60.0})
+    assert await asked.look() == [(SECOND, "22:00")]
+
+
+async def test_no_recap_is_set_where_the_bot_may_not_speak_or_the_file_says_off() -> None:
+    asked = Asked(heard={GROUP: 60.0, OTHER: 60.0}, filed="")
+    asked.silent.add(GROUP)
+    assert await asked.look() == []
+    asked.silent.clear()
+    assert await asked.look() == [(GROUP, "22:00")]

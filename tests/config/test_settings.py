@@ -53,6 +53,7 @@ TYPED: dict[str, tuple[str, object]] = {
     "BOT_ACCEPT": ("friends", "friends"),
     "BOT_AT_ALL": ("on", True),
     "BOT_DIGEST": ("8:30", 30600.0),
+    "BOT_RECAP": ("9：05", "09:05"),
     "BOT_CHANCE": ("0.02", 0.02),
     "BOT_APPLICANTS": ("Ask", "ask"),
     "BOT_CHIME_IN": ("0.5", 0.5),

@@ -14,6 +14,7 @@ import pytest
 from adapters.simulator.wire import mention, text
 from bot.core.conversation import Conversation
 from bot.core.jobs import Job, JobKind, JobMade
+from bot.core.language import Language
 from tests.e2e.scenarios.doings import DOINGS
 from tests.e2e.scenarios.loop import ScriptedLoop
 from tests.e2e.scenarios.parts import text_of
@@ -179,3 +180,15 @@ def test_a_held_reminder_keeps_its_hour_after_the_clock_was_set_forward(tmp_path
 
     (line,) = play(tmp_path, act)
     assert line.startswith("⏰ 提醒：R:1.（迟到 12")
+
+
+def test_the_daily_recap_counts_to_no_persons_limit(tmp_path: Path) -> None:
+    async def act(app: Any, stage: Stage, loop: ScriptedLoop) -> tuple[bool, list[JobKind]]:
+        due = stage.clock.now() + HOUR
+        assert await app.store.commit(*(job(number, due, where=ELSEWHERE) for number in range(1, 21)))
+        made = await app.job_book.schedule_recap(WHERE, "22:00", Language.CHINESE)
+        again = await app.job_book.schedule_recap(WHERE, "22:00", Language.CHINESE)
+        here = await app.job_book.visible(WHERE, 0)
+        return made and again, [one.kind for one in here or ()]
+
+    assert play(tmp_path, act) == (True, [JobKind.RECAP])

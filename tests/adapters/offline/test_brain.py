@@ -356,6 +356,13 @@ def test_a_page_is_summed_up_in_three_lines(mark: str, said: str) -> None:
     assert summary("标题\n  # 由来") == "NONE"
 
 
+@each_case("mark", ["[概括新内容]", "[Sum up news]"])
+def test_each_new_entry_of_a_feed_is_summed_up_by_its_first_sentence(mark: str) -> None:
+    news = "(1) 标题\n  一。二。\n(2) 别的\n  三！四"
+    told = think([{"role": "system", "content": f"{mark} x"}, {"role": "user", "content": news}], ()).text
+    assert told == "1. 一。\n2. 三！"
+
+
 def test_of_a_video_its_words_are_told_and_not_its_numbers() -> None:
     told = "  Statistics: 20,815 views, 96 likes\n  # Description\n  霜降是怎么来的，各地吃什么。"
     page = f"title: 霜降\nurl: https://a.example/1\ntext:\n{told}"
@@ -368,6 +375,8 @@ def test_a_feed_is_subscribed_to_rather_than_read() -> None:
     talk = Talk("订阅 https://a.example/feed.xml", tools=(*WEB, "subscribe"))
     assert talk.call() == DemoCall("subscribe", {"url": "https://a.example/feed.xml"})
     assert talk.answer("已订阅 J1：新闻").text() == "好。已订阅 J1：新闻"
+    summed = Talk("订阅 https://a.example/feed.xml，每条带概括", tools=("subscribe",))
+    assert summed.call() == DemoCall("subscribe", {"url": "https://a.example/feed.xml", "summary": True})
     failed = Talk("subscribe to https://a.example/feed.xml", tools=("subscribe",))
     assert "could not subscribe" in failed.answer("error: no feed [TOOL_EXECUTION_FAILED]").text()
 

@@ -13,10 +13,12 @@ import pytest
 from bot.core import codec
 from bot.core.language import Language
 from bot.core.ports import WebResponse
+from bot.jobs.feed_summaries import summary_lines
 from bot.jobs.feeds import (
     MAX_ENTRIES,
     MAX_PENDING,
     MAX_SEEN,
+    MAX_TEXT,
     MAX_TITLE,
     Entry,
     Feed,
@@ -148,3 +150,50 @@ def test_of_many_entries_the_latest_are_told_with_their_links() -> None:
 @each_case(("failures", "seconds"), [(1, 1200), (3, 4800), (9, 86_400), (999, 86_400)])
 def test_a_feed_that_fails_rests_the_longer_the_more_often(failures: int, seconds: float) -> None:
     assert rest_of(600, failures) == seconds
+
+
+def test_the_beginning_of_an_entry_is_kept_as_plain_text_only_for_a_summary() -> None:
+    item = f"<item><title>A</title><guid>1</guid><description>&lt;p&gt;B&lt;/p&gt;{'x' * 9999}</description></item>"
+    [entry] = parse_feed(f'<rss version="2.0"><channel><title>t</title>{item}</channel></rss>'.encode()).entries
+    assert entry.text.startswith("B x")
+    assert len(entry.text) <= MAX_TEXT + 1
+    atom = ATOM.replace("<link", "<content>C</content><link")
+    assert parse_feed(atom.encode()).entries[0].text == "C"
+    body = {
+        "version": "https://jsonfeed.org/version/1.1",
+        "items": [{"id": "1", "title": "A", "content_html": "<b>D</b>"}],
+    }
+    assert parse_feed(json.dumps(body).encode()).entries[0].text == "D"
+
+
+@each_case(("summary", "texts"), [(True, ["C"]), (False, [""])])
+async def test_entries_wait_with_their_text_only_if_it_is_to_be_summed_up(*, summary: bool, texts: list[str]) -> None:
+    atom = ATOM.replace("<link", "<content>C</content><link")
+    server = Server()
+    server.answer = WebResponse(200, atom.encode(), URL, {})
+    _, notes = await read_news(server, FeedNotes(URL, summary=summary))
+    assert [one.text for one in notes.pending] == texts
+
+
+def test_of_entries_with_summaries_five_are_told_with_their_links() -> None:
+    entries = [Entry(str(n), f"t{n}", f"https://a.test/{n}", line="" if n % 2 else f"l{n}") for n in range(6)]
+    told = tell_news("T", entries, Language.ENGLISH)
+    assert "· t1\nhttps://a.test/1\n· t2\nl2\nhttps://a.test/2\n" in told
+    assert told.endswith("· t5\nhttps://a.test/5\n· and 1 more: t0")
+
+
+@each_case(
+    ("answer", "lines"),
+    [
+        ("1. 一\n2：二\n(3) 三\n4）四", {1: "一", 2: "二", 3: "三", 4: "四"}),
+        ("1. 一\n1. 又一\n这是别的\n2. NONE\n3. 无", {1: "一"}),
+        ("1.5 亿人\n1. 有 1.5 亿人", {1: "有 1.5 亿人"}),
+        ("1. 看 https://e.test/a 和 evil.test/b?c 和 www.e.test 和 evil.com。", {1: "看 和 和 和 。"}),
+        ("1. Node.js 发布 v22.1，见 README.md", {1: "Node.js 发布 v22.1，见 README.md"}),
+        ("1. **粗** [CQ:at,qq=all] 体", {1: "粗 体"}),
+        (f"1. {'长' * 999}", {1: f"{'长' * 99}…"}),
+        ("", {}),
+    ],
+)  # fmt: skip
+def test_a_line_about_an_entry_is_one_line_without_links(answer: str, lines: dict[int, str]) -> None:
+    assert summary_lines(answer) == lines

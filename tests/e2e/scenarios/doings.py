@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
+from xml.sax.saxutils import escape
 
 from adapters.simulator import actions
 from adapters.simulator.faults import parse_fault
@@ -194,11 +195,14 @@ async def late(stage: Stage, told: Mapping[str, Any]) -> None:
 
 
 async def feed(stage: Stage, told: Mapping[str, Any]) -> None:
-    """A feed has these entries now, the latest first; without any it is none."""
+    """A feed has these entries now, the latest first, by their titles or `{title: text}`; without any it is none."""
     for name, titles in told.items():
+        entries = [one if isinstance(one, dict) else {one: ""} for one in titles or ()]
         items = "".join(
-            f"<item><title>{one}</title><guid>{one}</guid><link>https://a.test/{number}</link></item>"
-            for number, one in enumerate(titles or ())
+            f"<item><title>{title}</title><guid>{title}</guid><link>https://a.test/{number}</link>"
+            f"<description>{escape(text)}</description></item>"
+            for number, one in enumerate(entries)
+            for title, text in one.items()
         )
         whole = f'<?xml version="1.0"?><rss version="2.0"><channel><title>{name}</title>{items}</channel></rss>'
         stage.world.contents[f"{name}.xml"] = whole.encode() if titles is not None else b"<html>gone</html>"
