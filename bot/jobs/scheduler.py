@@ -110,9 +110,11 @@ class _Spoken:
     def __init__(self) -> None:
         self._at: deque[float] = deque(maxlen=AN_HOUR)
 
-    def wait(self, now: float) -> float:
-        """The seconds until the next message may be sent; 0: now."""
-        return max(0.0, self._at[0] + HOUR - now) if len(self._at) == AN_HOUR else 0.0
+    def wait(self, now: float) -> int:
+        """The seconds until the next message may be sent; 0: now. Whole ones: added to the wall
+        clock, a fraction of a microsecond would be lost, and the feed be due again at once.
+        """
+        return max(0, math.ceil(self._at[0] + HOUR - now)) if len(self._at) == AN_HOUR else 0
 
     def note(self, now: float) -> None:
         self._at.append(now)
@@ -381,7 +383,7 @@ class Scheduler:
         if (tried := now - since) >= PATIENCE:
             self._miss(job, "it could not be said")
             return
-        pause = min(max(SOON, tried) if is_lost else AGAIN, PATIENCE - tried)
+        pause = min(max(SOON, tried) if is_lost else AGAIN, math.ceil(PATIENCE - tried))
         self._change(job, state=JobState.WAITING, wake=self._clock.now() + pause)
 
     def _say(self, job: Job) -> None:
