@@ -25,11 +25,12 @@ RUN PYTHONPATH="$BUILD" pip --python "$VENV/bin/python" install --no-deps --no-b
 # What nobody needs here, more than 20 MB. The packages' own tests. The serif font: pictures of text are written in the sans
 # one. The AVIF codec: QQ sends pictures as JPEG, PNG, GIF or WebP, and Pillow does without (-f: not every wheel has it).
 # The databases we do not speak to. The old websockets, Tk's pictures, all of Pygments' styles but the default.
-# What compilers and type checkers read. The colours of every language but Python.
+# What compilers and type checkers read. The colours of every language but Python. rapidfuzz's second copy for AVX2: texts
+# of a few hundred characters gain nothing by it, and it falls back to the other one.
 RUN cd "$VENV"/lib/python*/site-packages \
     && find . -depth -type d \( -name tests -o -name testing \) ! -path ./frostagent/testing -exec rm -r {} + \
     && rm pylopdf_fonts_zh_cn/NotoSerifSC-Regular.otf \
-    && rm -f PIL/_avif.* pillow.libs/libavif-* \
+    && rm -f PIL/_avif.* pillow.libs/libavif-* rapidfuzz/fuzz_cpp_avx2.* rapidfuzz/distance/metrics_cpp_avx2.* \
     && rm -r sqlalchemy/dialects/mssql sqlalchemy/dialects/mysql sqlalchemy/dialects/oracle \
     && rm -rf websockets/legacy pygments/styles/[!_d]* PIL/_imagingtk.* \
     && find . -type f \( -name '*.pyi' -o -name '*.pyx' -o -name '*.px[di]' -o -name '*.[ch]' -o -name '*.[ch]pp' \) -delete \
