@@ -17,7 +17,7 @@ from bot.core.erasure import SubjectErased
 from bot.core.jobs import Job, JobChanged, JobsEnded
 from bot.core.journal import Entry, MessageErased
 
-MAX_CHANGES: Final = 20_000
+MAX_CHANGES = 5_000
 UNCHANGED: Final = 0, None
 
 
@@ -26,8 +26,7 @@ class JobChanges:
 
     sees: ClassVar[frozenset[type[Entry]]] = frozenset({JobChanged, JobsEnded, MessageErased})
 
-    def __init__(self, *, most: int = MAX_CHANGES) -> None:
-        self._most = most
+    def __init__(self) -> None:
         self._latest: dict[Hashable, tuple[int, Job | None]] = {}
         self._evicted = 0  # the latest change that is not known any more
         self.count = 0
@@ -62,7 +61,7 @@ class JobChanges:
         self.count += 1
         self._latest.pop(about, None)
         self._latest[about] = self.count, job
-        if len(self._latest) > self._most:
+        if len(self._latest) > MAX_CHANGES:
             self._evicted, _ = self._latest.pop(next(iter(self._latest)))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.chat import deduplicator
+from bot.jobs import changes
 from bot.memory import history
 from bot.outbox import sends
 from tests.bench.replay import counted, replay
@@ -42,6 +43,7 @@ async def test_five_thousand_lines_stay_in_their_budget_and_each_is_told_or_summ
     monkeypatch.setattr(history, "MAX_KNOWN", FULL)
     monkeypatch.setattr(deduplicator, "MAX_IDENTITIES", FULL)
     monkeypatch.setattr(sends, "MAX_SENDS", 20)
+    monkeypatch.setattr(changes, "MAX_CHANGES", 20)
     done = await replay(make_talk(7, lines=5000, asked=0.02), tmp_path, bot_history_tokens=BUDGET)
     assert (done.unsteady, done.unaccounted) == ([], [])
     assert len(done.moves) > 5

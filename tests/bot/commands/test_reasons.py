@@ -211,6 +211,7 @@ def test_what_a_group_may_have_of_its_own_by_the_file_of_groups_names_that_file(
         "welcome",
         "farewell",
         "join",
+        "recap",
     } == decided.keys()
     for name, told in decided.items():
         assert ["GROUPS_FILE" in text for one in told for text in both(one or "")] == [True] * 2 * len(told), name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from bot.core.conversation import Conversation
@@ -58,8 +59,9 @@ def test_a_group_and_a_person_of_one_number_are_two() -> None:
     assert changes.is_current(replace(JOB, where=MINE, maker=number), since=0)
 
 
-def test_what_is_not_known_any_more_counts_as_changed() -> None:
-    changes = JobChanges(most=2)
+def test_what_is_not_known_any_more_counts_as_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.jobs.changes.MAX_CHANGES", 2)
+    changes = JobChanges()
     since = changes.count
     for number in (2, 3, 2, 3):
         changes.see(JobChanged(replace(JOB, number=number)))
