@@ -84,7 +84,7 @@ class NullStore:
     async def due(self, *_: Any) -> tuple[()]:
         return ()
 
-    async def claimed(self, *_: Any) -> tuple[()]:
+    async def in_progress(self, *_: Any) -> tuple[()]:
         return ()
 
     async def recall(self, *_: Any) -> tuple[()]:

@@ -40,9 +40,9 @@ DONE = [
     ("allow", "10001:A3", "no code"),
     ("forget", "10001:group:42420", "failed"),
 ]
-OUR_OWN = {"base", "rows", "waiting"}  # parts of the others
+OUR_OWN = {"base", "job", "rows", "waiting"}  # parts of the others
 NAMES = re.compile(
-    r"""\{".*\}|auth:                                    # arguments of a call; a failure, as it was said
+    r"""\{".*\}|\{(?:name|group)\}|auth:                # arguments of a call; of a template; a failure, as it was said
     |FrostAgent|English|QQ|OneBot|Onebot|NapCat|Coder|WebP|Lines|Enter|MiB|Frost|Ember|Tutor|user\d|@?bot\b
     |[Tt]oken|worker|BOT_ACCEPT=ask|[A-Z][A-Z_0-9]+\b                     # what whoever runs a bot calls it; settings
     |\d+:(?:group|private):\d+|/me\b|\.env\b|(?:/[\w.-]+){2,}\S*|deepseek-chat|offline-demo@\S+|\bHost\b|编号\ \w{8}
