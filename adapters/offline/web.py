@@ -20,6 +20,8 @@ from aiohttp import web
 
 from adapters.offline.pages import PAGES, SITES
 
+# Words of any question.
+ASKING = frozenset(("什么", "为什", "怎么", "怎样", "多少", "what", "why", "how", "the"))
 MOST_FOUND = 20
 CJK = re.compile(r"[\u3400-\u9fff]+")
 WORD = re.compile(r"[a-z0-9]+")
@@ -153,4 +155,4 @@ class OfflineWeb:
 def _words(text: str) -> set[str]:
     folded = text.casefold()
     pairs = {run[at : at + 2] for run in CJK.findall(folded) for at in range(len(run) - 1)}
-    return pairs | {word for word in WORD.findall(folded) if len(word) > 2}
+    return (pairs | {word for word in WORD.findall(folded) if len(word) > 2}) - ASKING

@@ -45,6 +45,11 @@ async def test_the_page_that_shares_most_with_a_query_is_found_first(
     assert {"url", "title", "content", "publishedDate"} == results[0].keys()
 
 
+async def test_a_page_that_shares_only_the_asking_words_is_not_found(offline: OfflineWeb, web: HttpxWeb) -> None:
+    response = await web.get(f"{offline.url}/search", params={"q": "霜降吃什么", "format": "json"})
+    assert not any("pets" in one["url"] for one in response.json()["results"])
+
+
 async def test_nothing_is_found_for_words_that_no_page_has(offline: OfflineWeb, web: HttpxWeb) -> None:
     response = await web.get(f"{offline.url}/search", params={"q": "量子", "format": "json"})
     assert response.json()["results"] == []
