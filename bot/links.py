@@ -144,7 +144,7 @@ WHY: Final[Mapping[Outcome, Phrase]] = {
         "today's budget is nearly used up (BOT_DAY_COST_…, BOT_DAY_TOKENS_…)",
     ),
     Outcome.ASKED: Phrase("有人直接问了我", "I was asked about it"),
-    Outcome.STOPPED: Phrase("消息撤回了，或者有人叫停", "it was recalled, or somebody said stop"),
+    Outcome.STOPPED: Phrase("消息撤回了，或者有人叫停", "it was recalled or stopped"),
     Outcome.UNREADABLE: Phrase("网页读不了：{detail}", "the page could not be read: {detail}"),
     Outcome.ELSEWHERE: Phrase(
         "它跳转到了 BOT_LINKS_SITES 以外的网站", "it redirects to a site outside BOT_LINKS_SITES"

@@ -152,12 +152,13 @@ class Phrase:
 
 
 SKILLS = Phrase(
-    "查天气（“北京天气”）、查游戏版本（“原神版本”）、发图片（“发张图”）、请 Coder "
+    "查天气（“北京天气”）、查游戏版本（“原神版本”）、上网搜索（“搜一下霜降吃什么”）、"
+    "发图片（“发张图”）、请 Coder "
     "写代码（“写一个快速排序”）、回顾聊天（“刚才聊了什么”）、打开图片和文件（“看看这个文件”）、"
     "定提醒（“十分钟后提醒我喝水”）、讲长故事、画表格，也能安静（“别说话”）",
-    'look up the weather ("weather in London") and game versions ("minecraft version"), send a '
-    "picture "
-    '("send me a picture"), ask Coder for code ("write a quicksort"), recap the chat '
+    'look up the weather ("weather in London") and game versions ("minecraft version"), search the '
+    'web ("search for why cats purr"), send a picture ("send me a picture"), '
+    'ask Coder for code ("write a quicksort"), recap the chat '
     '("what did I miss"), open pictures and files ("look at this"), remind you ("remind me in 10 '
     'minutes"), tell a long story, draw a table, and keep quiet ("be quiet")',
 )

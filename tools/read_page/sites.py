@@ -417,27 +417,27 @@ class _Issue(_Written, kw_only=True):
 
 async def _read_repository(found: re.Match[str], client: PageClient) -> SitePage:
     name = _repository(found)
-    told = await client.json(f"{GITHUB}/{name}", _Repository, accept=GITHUB_JSON)
+    repository = await client.json(f"{GITHUB}/{name}", _Repository, accept=GITHUB_JSON)
     facts = [
-        one_line(told.description, 500),
-        _counts({"Stars": told.stargazers_count, "Forks": told.forks_count}),
-        _counts({"Open issues and pull requests": told.open_issues_count}),
+        one_line(repository.description, 500),
+        _counts({"Stars": repository.stargazers_count, "Forks": repository.forks_count}),
+        _counts({"Open issues and pull requests": repository.open_issues_count}),
         *_fields(
-            Language=told.language,
-            Licence=told.license.name if told.license else "",
-            Topics=", ".join(told.topics),
-            Website=told.homepage,
-            Since=(told.created_at or "")[:10],
-            Archived="yes, nothing changes any more" if told.archived else "",
+            Language=repository.language,
+            Licence=repository.license.name if repository.license else "",
+            Topics=", ".join(repository.topics),
+            Website=repository.homepage,
+            Since=(repository.created_at or "")[:10],
+            Archived="yes, nothing changes any more" if repository.archived else "",
         ),
         "# README",
         *(await _read_readme(name, client) or ("(none)",)),
     ]
     document = Document(
         kind="GitHub repository",
-        title=one_line(told.full_name),
+        title=one_line(repository.full_name),
         author=found["owner"],
-        date=one_line(told.pushed_at)[:10],
+        date=one_line(repository.pushed_at)[:10],
         paragraphs=tuple(filter(None, facts)),
     )
     return SitePage(f"https://github.com/{name}", document)
@@ -456,42 +456,42 @@ async def _read_readme(name: str, client: PageClient) -> tuple[str, ...]:
 async def _read_release(found: re.Match[str], client: PageClient) -> SitePage:
     name, tag = _repository(found), unquote(found["tag"] or "")
     which = f"tags/{quote(tag, safe='')}" if tag else "latest"
-    told = await client.json(f"{GITHUB}/{name}/releases/{which}", _Release, accept=GITHUB_JSON)
-    shown = told.assets[:MOST_ASSETS]
+    release = await client.json(f"{GITHUB}/{name}/releases/{which}", _Release, accept=GITHUB_JSON)
+    shown = release.assets[:MOST_ASSETS]
     assets = [
         f"- {one_line(one.name, 100)}: {one.size / 1e6:,.1f} MB, "
         f"downloaded {_number(one.download_count)} times"
         for one in shown
     ]
-    if len(told.assets) > len(shown):
-        assets.append(f"- and {len(told.assets) - len(shown)} more")
+    if len(release.assets) > len(shown):
+        assets.append(f"- and {len(release.assets) - len(shown)} more")
     document = Document(
         kind="GitHub release",
-        title=one_line(f"{name} {told.name or told.tag_name}"),
-        author=one_line(told.author.login if told.author else ""),
-        date=one_line(told.published_at)[:10],
+        title=one_line(f"{name} {release.name or release.tag_name}"),
+        author=one_line(release.author.login if release.author else ""),
+        date=one_line(release.published_at)[:10],
         paragraphs=(
             *_fields(
-                Tag=told.tag_name,
+                Tag=release.tag_name,
                 Latest="" if tag else "yes",
-                Prerelease="yes" if told.prerelease else "",
+                Prerelease="yes" if release.prerelease else "",
             ),
             "# What it says",
-            *(await _written(told.body_html, told.body, client) or ("(nothing)",)),
+            *(await _written(release.body_html, release.body, client) or ("(nothing)",)),
             *(("# Files", *assets) if assets else ()),
         ),
     )
     return SitePage(
-        f"https://github.com/{name}/releases/tag/{quote(told.tag_name, safe='')}", document
+        f"https://github.com/{name}/releases/tag/{quote(release.tag_name, safe='')}", document
     )
 
 
 async def _read_issue(found: re.Match[str], client: PageClient) -> SitePage:
     name, number = _repository(found), found["number"]
-    told = await client.json(f"{GITHUB}/{name}/issues/{number}", _Issue, accept=GITHUB_JSON)
+    issue = await client.json(f"{GITHUB}/{name}/issues/{number}", _Issue, accept=GITHUB_JSON)
     comments: Sequence[_Written] = ()
     refused = ""
-    if told.comments:
+    if issue.comments:
         try:
             comments = await client.json(
                 f"{GITHUB}/{name}/issues/{number}/comments",
@@ -501,30 +501,30 @@ async def _read_issue(found: re.Match[str], client: PageClient) -> SitePage:
             )
         except ToolFailed as error:
             refused = f": {error}"
-    is_pull = told.pull_request is not None
-    state = told.state_reason or told.state
-    if told.pull_request and told.pull_request.merged_at:
-        state = f"merged on {told.pull_request.merged_at[:10]}"
+    is_pull = issue.pull_request is not None
+    state = issue.state_reason or issue.state
+    if issue.pull_request and issue.pull_request.merged_at:
+        state = f"merged on {issue.pull_request.merged_at[:10]}"
     paragraphs = [
         *_fields(
             State=state.replace("_", " "),
-            Labels=", ".join(one.name or "" for one in told.labels),
-            Comments=str(told.comments),
+            Labels=", ".join(one.name or "" for one in issue.labels),
+            Comments=str(issue.comments),
         ),
         "# What it says",
-        *(await _written(told.body_html, told.body, client) or ("(nothing)",)),
+        *(await _written(issue.body_html, issue.body, client) or ("(nothing)",)),
     ]
     for one in comments[:MOST_COMMENTS]:
         who = one_line(one.user.login if one.user else "")
         paragraphs.append(f"# Comment of {who} on {one_line(one.created_at)[:10]}")
         paragraphs += await _written(one.body_html, one.body, client) or ("(nothing)",)
-    if (left := told.comments - len(comments[:MOST_COMMENTS])) > 0:
+    if (left := issue.comments - len(comments[:MOST_COMMENTS])) > 0:
         paragraphs.append(f"({left} more comments are not shown{refused})")
     document = Document(
         kind="GitHub pull request" if is_pull else "GitHub issue",
-        title=one_line(f"{told.title} · {name}#{number}"),
-        author=one_line(told.user.login if told.user else ""),
-        date=one_line(told.created_at)[:10],
+        title=one_line(f"{issue.title} · {name}#{number}"),
+        author=one_line(issue.user.login if issue.user else ""),
+        date=one_line(issue.created_at)[:10],
         paragraphs=tuple(paragraphs),
     )
     return SitePage(
@@ -778,14 +778,14 @@ def _lines(text: str | None) -> list[str]:
 
 
 def _fields(**values: str | None) -> list[str]:
-    told = {name: one_line(value, 300) for name, value in values.items()}
-    return [f"{name}: {value}" for name, value in told.items() if value]
+    lines = {name: one_line(value, 300) for name, value in values.items()}
+    return [f"{name}: {value}" for name, value in lines.items() if value]
 
 
 def _counts(values: Mapping[str, Count]) -> str:
-    """The counts that the site told, in one line; empty if it told none."""
-    told = {name: value for name, value in values.items() if value is not None}
-    return " ".join(f"{name}: {_number(value)}." for name, value in told.items())
+    """The known counts in one line; empty if there are none."""
+    known = {name: value for name, value in values.items() if value is not None}
+    return " ".join(f"{name}: {_number(value)}." for name, value in known.items())
 
 
 def _number(value: int | str) -> str:

@@ -41,7 +41,7 @@ async def test_all_chats_jobs_are_on_one_page_each_with_when_how_often_whose_and
             "at 1.7e+09 · every day · said 3, missed 0",
             "nobody knows whether it arrived",
             ': failed · <a href="/turns/t1">Why</a>',
-            "missed, its maker is told as soon as possible</b> · said 3, missed 5",
+            "missed; its maker is informed as soon as possible</b> · said 3, missed 5",
             "its moment has come, but it cannot be said yet",
             "· feed ·",
             "being said",
