@@ -535,7 +535,8 @@ def summary_lines(answer: str) -> list[str]:
     """
     if NOTHING.fullmatch(answer):
         return []
-    lines = errand_words(cut_urls(answer), limit=MAX_SAID).splitlines()
+    # Once more at the end: without Markdown and invisible characters, pieces may make a URL.
+    lines = cut_urls(errand_words(cut_urls(answer), limit=MAX_SAID)).splitlines()
     return [line for one in lines if (line := BULLET.sub("", one).strip())][:LINES]
 
 

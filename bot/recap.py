@@ -80,11 +80,12 @@ CHANGED = Phrase(
     "Messages were just recalled or erased: please ask for the recap once more.",
 )
 HEADING = Phrase(
-    "【省流】{since}起 {count} 条，{people} 人", "Recap since {since}: {count} by {people}"
+    "【省流】{since}起 {count} 条，{people} 人",
+    "Recap since {since} (messages: {count}, people: {people})",
 )
 HEADING_OF_DAY = Phrase(
     "【每日省流】{since} 起 {count} 条，{people} 人",
-    "Daily recap since {since}: {count} by {people}",
+    "Daily recap since {since} (messages: {count}, people: {people})",
 )
 ONLY_ADMINS = Phrase(
     "每天的省流由群管理员和主人来定。", "Only admins and owners decide about the daily recap."

@@ -30,6 +30,7 @@ from bot.memory.remembering import NOTHING_RECALLED, Recalled, Remembering
 from bot.memory.speakers import Speakers
 from bot.memory.window import Window
 from bot.outbox.delivery import Delivery
+from bot.outbox.layout import strip_markdown
 from bot.outbox.turn_speaker import TurnSpeaker
 from bot.policy.fallback_replies import language_of
 from bot.policy.permissions import acts_as_owner, asker_of, highest_authority
@@ -576,7 +577,9 @@ class ContextBuilder:
             tidy=partial(
                 clean_message, frames, question=doubts.asked, now=doubts.now, is_silence=silence
             ),
-            cite=partial(cite, transcript=naming, urls=urls, heard=has_spoken) if urls else None,
+            cite=partial(cite, transcript=naming, urls=urls, heard=has_spoken, shown=strip_markdown)
+            if urls
+            else None,
             doubts=lambda text: doubts.has(text) or frames.may_be_anothers(text),
             silence=silence,
             examples=example_rounds(words),

@@ -81,9 +81,9 @@ def summary_lines(answer: str) -> dict[int, str]:
     """The first line of the answer for each number, without URLs and Markdown."""
     lines = dict[int, str]()
     for found in filter(None, map(NUMBERED.match, answer.splitlines())):
-        words = " ".join(
-            errand_words(BARE_HOST.sub("", cut_urls(found[2])), limit=MAX_LINE).split()
-        )
+        # Once more at the end: without Markdown and invisible characters, pieces may make a URL.
+        words = cut_urls(errand_words(cut_urls(found[2]), limit=MAX_LINE))
+        words = " ".join(BARE_HOST.sub("", words).split())
         if words and not NOTHING.fullmatch(words):
             lines.setdefault(int(found[1]), words)
     return lines

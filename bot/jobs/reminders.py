@@ -90,7 +90,7 @@ WHY_SUMMED = Phrase(
     "summaries, at the cost of {payer}.",
 )
 THE_GROUP = Phrase("群", "the group")
-THE_MAKER = Phrase("订的人", "who subscribed")
+THE_MAKER = Phrase("订的人", "the subscriber")
 WHY_DEAD = Phrase(
     "订阅 J{number}：{made} 订的{rule}，现在连续 {failures} 次没读到，所以隔更久才再试。",
     "Feed J{number}: subscribed {made}{rule}. The last {failures} attempts to read it failed, so "
@@ -124,8 +124,8 @@ SUBSCRIBED = Phrase(
 )
 SUBSCRIBED_SUMMED = Phrase(
     "已订阅 J{number}：{title}（{rule}看一次，现有的不算新；新的每条带一句概括）",
-    "Subscribed J{number}: {title} (read {rule}; what is there now is not news; new entries come "
-    "with a summary)",
+    "Subscribed J{number}: {title} (read {rule}; its present entries do not count as new; "
+    "new ones come with a summary)",
 )
 RECAP = Phrase("群里的省流", "recap of the group")
 APPROVE_FEED = Phrase("订阅 {url}", "Subscribe to {url}")
@@ -145,7 +145,7 @@ NO_REPEATED_RUNS = (
     "only admins of the group and owners of the bot may have a task repeated; a reminder in words "
     "may repeat for everybody: kind text"
 )
-NO_FEEDS = "only admins of the group and owners of the bot may have a feed told here"
+NO_FEEDS = "only admins of the group and owners of the bot may subscribe to a feed here"
 NO_URL = f"url: write the address of the feed, https://…, at most {MAX_URL} characters"
 NO_RUNS_BY_RUNS = "a task that runs by itself sets no other one"
 NOT_NOW = "the journal cannot be used at the moment; try again later"
@@ -426,7 +426,7 @@ class JobBook:
             job = next((one for one in found if one.kind is JobKind.RECAP), None)
             hour, _, minute = time.partition(":")
             rule = f"{CRON} {int(minute)} {int(hour)} * * *" if time else ""
-            if (job.rule if job else "") == rule:
+            if (job.rule, job.zone) == (rule, self._zone) if job else not rule:
                 return True
             if job is not None and not self._changes.is_current(job, since=since):
                 return False

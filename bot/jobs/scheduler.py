@@ -295,7 +295,8 @@ class Scheduler:
     async def _do(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> None:
         try:
             async with self._places[job.kind]:
-                await work(job)
+                if not self._is_stale(job):  # the place may have been long in coming
+                    await work(job)
         except Exception:
             logger.exception("J%d of account %d goes wrong", job.number, job.where.platform_id)
             self._change_again(job, self._slow[job.key], wake=self._clock.now() + AGAIN)

@@ -67,12 +67,14 @@ def cite(
     transcript: Sequence[Message],
     urls: KnownUrls,
     heard: Callable[[], bool],
+    shown: Callable[[str], str],
 ) -> AssistantMessage:
     """The message without unknown URLs and, if it is an answer, with its sources at the end; the
     same object if nothing changes. `said` are the messages of this run so far, `urls` those that it
     may read. If the asker has already `heard` part of the run, only sources that the message names
-    are listed.
+    are listed. `shown` is how the chat shows a text: without Markdown, pieces may make a URL.
     """
+    message = _as_shown(message, shown)
     is_answer = bool(message.text.strip()) and not message.tool_calls
     texts = (message.text, *(call.arguments for call in message.tool_calls))
     has_urls = any(map(URL.search, texts))
@@ -88,6 +90,25 @@ def cite(
     if text == message.text and calls == message.tool_calls:
         return message
     return replace(message, text=text, tool_calls=calls)
+
+
+def _as_shown(message: AssistantMessage, shown: Callable[[str], str]) -> AssistantMessage:
+    """The message, with texts as the chat shows them if those have URLs that the texts lack."""
+
+    def joined(text: str) -> str:
+        return _with_joined_urls(text, shown)
+
+    text = joined(message.text)
+    calls = tuple(_in_call(call, joined) for call in message.tool_calls)
+    if text is message.text and calls == message.tool_calls:
+        return message
+    return replace(message, text=text, tool_calls=calls)
+
+
+def _with_joined_urls(text: str, shown: Callable[[str], str]) -> str:
+    while (seen := shown(text)) != text and not set(urls_in(seen)) <= set(urls_in(text)):
+        text = seen
+    return text
 
 
 def cut_urls(text: str) -> str:
@@ -263,7 +284,19 @@ def _is_title(text: str, title: str) -> bool:
 
 def _cut_call(known: _Known, call: ToolCall) -> ToolCall:
     """The call without unknown URLs in text for the chat. URLs of files are checked elsewhere."""
-    if call.name != SEND or not URL.search(call.arguments):
+    if not URL.search(call.arguments):
+        return call
+
+    def cut(text: str) -> str:
+        lines = text.splitlines()
+        return "\n".join(_without(line, _unknown(known, line)) for line in lines)
+
+    return _in_call(call, cut)
+
+
+def _in_call(call: ToolCall, change: Callable[[str], str]) -> ToolCall:
+    """The call with each text for the chat changed; itself if nothing changes."""
+    if call.name != SEND:
         return call
     try:
         given = json.loads(call.arguments)
@@ -272,11 +305,7 @@ def _cut_call(known: _Known, call: ToolCall) -> ToolCall:
     if not isinstance(given, dict) or "messages" not in given:
         return call
 
-    def cut(text: str) -> str:
-        lines = text.splitlines()
-        return "\n".join(_without(line, _unknown(known, line)) for line in lines)
-
-    tidied = given | {"messages": tidy_parts(given["messages"], cut)}
+    tidied = given | {"messages": tidy_parts(given["messages"], change)}
     if tidied == given:
         return call
     return replace(call, arguments=json.dumps(tidied, ensure_ascii=False))

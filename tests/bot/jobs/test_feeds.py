@@ -189,6 +189,7 @@ def test_of_entries_with_summaries_five_are_told_with_their_links() -> None:
         ("1. 一\n1. 又一\n这是别的\n2. NONE\n3. 无", {1: "一"}),
         ("1.5 亿人\n1. 有 1.5 亿人", {1: "有 1.5 亿人"}),
         ("1. 看 https://e.test/a 和 evil.test/b?c 和 www.e.test 和 evil.com。", {1: "看 和 和 和 。"}),
+        ("1. 看 `https:/`/e.test/a 和 `evil`.`com/x` 和 evil\u200b.com", {1: "看 和 和"}),
         ("1. Node.js 发布 v22.1，见 README.md", {1: "Node.js 发布 v22.1，见 README.md"}),
         ("1. **粗** [CQ:at,qq=all] 体", {1: "粗 体"}),
         (f"1. {'长' * 999}", {1: f"{'长' * 99}…"}),

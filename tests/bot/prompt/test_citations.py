@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.urls import KnownUrls
+from bot.core.urls import KnownUrls, urls_in
+from bot.outbox.layout import strip_markdown
 from bot.prompt.citations import cite, sources_in
 from frostagent.types.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 from tests.cases import each_case
@@ -45,7 +46,7 @@ def cited(
     urls: Sequence[str] = (),
 ) -> AssistantMessage:
     message = AssistantMessage(text, tool_calls=calls)
-    return cite(message, run, transcript=transcript, urls=KnownUrls(urls), heard=lambda: heard)
+    return cite(message, run, transcript=transcript, urls=KnownUrls(urls), heard=lambda: heard, shown=strip_markdown)
 
 
 @each_case(
@@ -93,6 +94,27 @@ def test_a_url_that_nobody_named_and_no_tool_found_is_cut(answer: str, left: str
 )  # fmt: skip
 def test_pages_that_an_answer_names_stand_at_its_end_with_their_titles(answer: str, left: str) -> None:
     assert said(answer, SEARCHED) == left
+
+
+PIECES = (
+    "看 `https:/`/evil.example/a 吧",
+    "看 **https:**//evil.example/a 吧",
+    "看 `http`s://evil.example/a 吧",
+    f"看 {A}`.evil.example`/x 吧",
+    f"看 **{A}**@evil.example/x 吧",
+    "看 ``` `https:/`/evil.example/ ``` 吧",
+)
+"""URLs that are whole only where the chat shows them: without their Markdown."""
+
+
+@each_case("answer", PIECES)
+def test_no_url_is_put_together_where_the_chat_shows_the_answer(answer: str) -> None:
+    shown = strip_markdown(said(answer, SEARCHED, heard=True))
+    assert set(urls_in(shown)) <= {A}
+    part = ToolCall("c9", "send_message", json.dumps({"messages": [{"text": answer}]}))
+    (call,) = cited("", SEARCHED, calls=(part,)).tool_calls
+    (message,) = json.loads(call.arguments)["messages"]
+    assert set(urls_in(strip_markdown(message["text"]))) <= {A}
 
 
 def test_never_more_than_three_sources_are_named() -> None:
@@ -187,7 +209,10 @@ def test_a_message_that_is_sent_during_the_run_names_no_unknown_url() -> None:
 
 def test_an_answer_without_urls_is_the_very_same() -> None:
     message = AssistantMessage("第十八个。")
-    assert cite(message, (SEARCHED,), transcript=ASKED, urls=KnownUrls(), heard=lambda: False) is message
+    assert (
+        cite(message, (SEARCHED,), transcript=ASKED, urls=KnownUrls(), heard=lambda: False, shown=strip_markdown)
+        is message
+    )
 
 
 def test_silence_gets_no_sources() -> None:
