@@ -8,11 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from bot.core import codec
 from bot.core.conversation import Conversation
-from bot.core.jobs import Job, JobKind, JobMade
+from bot.core.jobs import Job, JobChanged, JobKind, JobMade
 from bot.core.ports import WebResponse
 from bot.jobs.feeds import DEAD, FeedNotes
+from bot.jobs.scheduler import AT_ONCE
 from bot.memory.modes import Mode
 from tests.e2e.scenarios.doings import DOINGS
 from tests.e2e.scenarios.loop import ScriptedLoop
@@ -122,11 +125,11 @@ class Slow:
     """A web with one new entry in each feed, which comes when the gate is open."""
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.urls: list[str] = []
         self.gate = asyncio.Event()
 
     async def get(self, url: str, **_: Any) -> WebResponse:
-        self.asked += 1
+        self.urls.append(url)
         await self.gate.wait()
         news = f'{{"version": "https://jsonfeed.org/version/1.1", "items": [{{"id": "1", "title": "N:{url}."}}]}}'
         return WebResponse(200, news.encode(), url)
@@ -165,7 +168,7 @@ def play(
             assert await app.store.commit(*map(JobMade, jobs))
             app.scheduler.look()
             await loop.pass_time(15)
-            assert web.asked == count
+            assert len(web.urls) == count
             if meanwhile is not None:
                 await meanwhile(stage)
             web.gate.set()
@@ -247,3 +250,43 @@ def test_a_feed_that_dies_while_the_bot_is_silenced_is_told_later_once(tmp_path:
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
         (line,) = runner.run(live(loop))
     assert "R 一直读不到" in line
+
+
+def test_a_feed_that_is_moved_while_it_waits_for_its_place_keeps_its_new_moment(tmp_path: Path) -> None:
+    web = Slow()
+
+    async def live(loop: ScriptedLoop) -> tuple[int, list[float]]:
+        stage = Stage(read_scenario(FOLDER / "1050-a-reminder.yaml", DOINGS), loop=loop, folder=tmp_path)
+        async with stage:
+            assert stage._service is not None
+            app, now = stage._service.app, stage.clock.now()
+            app.scheduler._web = web  # type: ignore[assignment]  # a stand-in
+            where = Conversation(stage.world.self_id, "group", GROUP)
+            feeds = [
+                Job(
+                    number=number,
+                    where=where,
+                    maker=20002,
+                    kind=JobKind.FEED,
+                    words="R",
+                    rule="every 30",
+                    made=now,
+                    due=now + 10,
+                    wake=now + 10,
+                    notes=codec.write(FeedNotes(f"https://a.test/{number}")),
+                )
+                for number in range(1, AT_ONCE + 2)
+            ]
+            assert await app.store.commit(*map(JobMade, feeds))
+            app.scheduler.look()
+            await loop.pass_time(15)
+            waiting = next(one for one in feeds if f"https://a.test/{one.number}" not in web.urls)
+            assert await app.store.commit(JobChanged(structs.replace(waiting, due=now + 20_000, wake=now + 20_000)))
+            web.gate.set()
+            await loop.pass_time(120)
+            found = await app.journal.jobs.listed(where.platform_id, number=waiting.number)
+        return len(web.urls), [one.due - now for one in found or ()]
+
+    loop = ScriptedLoop()
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        assert runner.run(live(loop)) == (AT_ONCE, [20_000])
