@@ -345,7 +345,7 @@ async def test_what_is_scheduled_in_any_chat_is_on_one_page_and_cancelled_there_
         assert "Nothing is scheduled." in await ask("/jobs")
         assert await running.app.store.commit(daily, late)
         page = await ask("/jobs")
-        for words in ("J7 drink", "in 3 days", "every day at 08:00", "group 9, account 10002", "missed, its maker"):
+        for words in ("J7 drink", "in 3 days", "every day at 08:00", "group 9, account 10002", "missed; its maker"):
             assert words in page, words
         assert page.index("J1 stretch") < page.index("J7 drink")
         assert "at once" not in page  # what was missed comes no more
