@@ -27,7 +27,7 @@ from bot.core.actions import send_prefix_of_person
 from bot.core.blocked_words import BlockedWords
 from bot.core.calendar_days import midnight
 from bot.core.command import NOT_NOW, Asked, Command, at_time, command
-from bot.core.conversation import Conversation
+from bot.core.conversation import Conversation, is_same_group
 from bot.core.documents import Document
 from bot.core.events import MessageReceived, quote_in
 from bot.core.language import CATALOGUE, Bilingual, Language, Phrase, plain_words, text_in
@@ -223,11 +223,20 @@ class LinkSwitch:
         self._settings = settings
 
     def is_on(self, where: Conversation) -> bool:
-        return self._settings.get(LINKS, where) is None
+        return not self._off(where)
 
     async def turn(self, where: Conversation, *, on: bool) -> bool:
-        """Returns False, and changes nothing, if the journal cannot be written now."""
-        return await self._settings.set(LINKS, where, None if on else OFF)
+        """Returns False if the journal cannot be written now."""
+        if not on:
+            return await self._settings.set(LINKS, where, OFF)
+        for place in self._off(where):
+            if not await self._settings.set(LINKS, place, None):
+                return False
+        return True
+
+    def _off(self, where: Conversation) -> list[Conversation]:
+        """The group, once for each account of the bot that was told to turn links off there."""
+        return [one for one in self._settings.all(LINKS) if is_same_group(one, where)]
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from bot.budget.errands import Errands
 from bot.budget.limits import LimitLevel
 from bot.core.command import AWAY, NOT_NOW, Asked, Command, at_time, command
-from bot.core.conversation import Conversation
+from bot.core.conversation import Conversation, is_same_group
 from bot.core.events import MessageReceived
 from bot.core.journal import Audited, Entry, LogQuery
 from bot.core.language import CATALOGUE, Language, Phrase
@@ -365,18 +365,21 @@ class DailyRecaps:
         self._clock = clock
 
     def time_of(self, where: Conversation) -> str:
-        """The local time of the group's daily recap, `22:00`; empty if it has none. Of several
-        accounts of the bot in a group, one makes the recap that nobody chose by command.
-        """
-        return self._time_of(where, self._firsts())
-
-    def _time_of(self, where: Conversation, firsts: Mapping[int, int]) -> str:
-        if (chosen := self._settings.get(DAILY_RECAP, where)) is not None:
-            return "" if chosen == OFF else chosen
+        """The local time of the group's daily recap, `22:00`; empty if it has none."""
         filed = self._filed(where)
         time = self._usual if filed is None else filed
+        for place in self._chosen(where):
+            time = self._settings.all(DAILY_RECAP)[place]
+        return "" if time == OFF else time
+
+    def _own_time(self, where: Conversation, firsts: Mapping[int, int]) -> str:
+        """`time_of`, but empty if another account of the bot makes the group's recap."""
         is_first = firsts.get(where.session_id, where.platform_id) == where.platform_id
-        return time if is_first else ""
+        return self.time_of(where) if is_first else ""
+
+    def _chosen(self, where: Conversation) -> list[Conversation]:
+        """The group, as the account knows it to which its time was told by command, if it was."""
+        return [one for one in self._settings.all(DAILY_RECAP) if is_same_group(one, where)]
 
     def _firsts(self) -> dict[int, int]:
         """The lowest of the accounts that heard a group in the last day, by its number."""
@@ -391,14 +394,22 @@ class DailyRecaps:
         """Make the recap at this time from now on: `22:00`, OFF, or empty for that of GROUPS_FILE.
         Returns False if the journal cannot be written now.
         """
+        for other in self._chosen(where):
+            if other != where and not await self._settings.set(DAILY_RECAP, other, None):
+                return False
         if not await self._settings.set(DAILY_RECAP, where, time or None):
             return False
-        await self._schedule(where, self.time_of(where), language)  # if not now, `run` does it
+        firsts = self._firsts()
+        for one in dict.fromkeys((where, *self._heard())):
+            if is_same_group(one, where):  # if not now, `run` does it
+                await self._schedule(one, self._own_time(one, firsts), language)
         return True
 
     async def is_wanted(self, where: Conversation) -> bool | None:
         """Whether the group still has a daily recap; None if the journal cannot be read now."""
-        return bool(self.time_of(where)) if await self._settings.load(DAILY_RECAP) else None
+        if not await self._settings.load(DAILY_RECAP):
+            return None
+        return bool(self._own_time(where, self._firsts()))
 
     async def run(self) -> None:
         """Keep a job for each group that was heard in the last day, until cancelled. The job of a
@@ -409,7 +420,7 @@ class DailyRecaps:
                 firsts = self._firsts()
                 heard = (where for where in self._heard() if where.session_id in firsts)
                 for where in dict.fromkeys((*heard, *self._settings.all(DAILY_RECAP))):
-                    time = self._time_of(where, firsts) if where.is_group else ""
+                    time = self._own_time(where, firsts) if where.is_group else ""
                     if time and self.may_speak(where):
                         await self._schedule(where, time, self._language(where))
             await self._clock.sleep(LOOK)

@@ -92,3 +92,8 @@ def shared_place(
     comparing any.
     """
     return Conversation(platform_id, message_type, session_id, via_group)
+
+
+def is_same_group(one: Conversation, other: Conversation) -> bool:
+    """Whether both are the same group, perhaps as two accounts of the bot know it."""
+    return one.is_group and other.is_group and one.session_id == other.session_id

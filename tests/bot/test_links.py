@@ -42,7 +42,7 @@ from frostagent.types.speech import Quote, Text
 from tests.bot.commands.typed import asked
 from tests.bot.hall import Hall, hall
 from tests.cases import each_case
-from tests.fakes import GROUP, RecordingStore, Step, said, words
+from tests.fakes import GROUP, ManualClock, RecordingStore, Step, said, words
 
 
 @each_case(
@@ -110,6 +110,17 @@ def test_a_day_is_kept_as_text_without_urls() -> None:
     assert LINKED.read("1") is None
     assert LINKED.read("1 2") == LinkState(1.0, 2.0)
     assert (LINKS.read("off"), LINKS.read("on"), LINKS.read("")) == ("off", None, None)
+
+
+async def test_whichever_account_in_a_group_hears_it_links_are_off_and_on_there() -> None:
+    store = RecordingStore()
+    switch = LinkSwitch(SettingsStore(LINK_SETTINGS, store=store, choices=store, clock=ManualClock()))
+    private = Conversation(SECOND.platform_id, "private", GROUP.session_id)
+    for off, on in ((GROUP, SECOND), (SECOND, GROUP)):
+        assert await switch.turn(off, on=False)
+        assert [switch.is_on(one) for one in (GROUP, SECOND, OTHER, private)] == [False, False, True, True]
+        assert await switch.turn(on, on=True)
+        assert [switch.is_on(one) for one in (GROUP, SECOND)] == [True, True]
 
 
 def test_one_url_in_two_spellings_has_one_digest() -> None:

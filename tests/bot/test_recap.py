@@ -116,18 +116,20 @@ class Asked:
         return self.made
 
 
-async def test_one_of_several_accounts_in_a_group_makes_its_recap_unless_an_admin_chose_another() -> None:
+async def test_one_of_several_accounts_in_a_group_makes_its_recap_whichever_heard_the_command() -> None:
     asked = Asked(heard={SECOND: 60.0, GROUP: 60.0, OTHER: 60.0, PRIVATE: 60.0})
     assert await asked.look() == [(GROUP, "22:00"), (OTHER, "22:00")]
-    assert (asked.recaps.time_of(GROUP), asked.recaps.time_of(SECOND)) == ("22:00", "")
-    assert await asked.recaps.choose(SECOND, "21:00", Language.CHINESE)
-    assert asked.made[-1] == (SECOND, "21:00")
-    assert set(await asked.look()) == {(GROUP, "22:00"), (SECOND, "21:00"), (OTHER, "22:00")}
-    assert await asked.recaps.choose(GROUP, OFF, Language.CHINESE)
-    assert asked.made[-1] == (GROUP, "")
-    assert set(await asked.look()) == {(SECOND, "21:00"), (OTHER, "22:00")}
-    assert await asked.recaps.choose(GROUP, "", Language.CHINESE)
-    assert asked.made[-1] == (GROUP, "22:00")
+    for told, time, due in (
+        (SECOND, "21:00", "21:00"),
+        (GROUP, "20:00", "20:00"),
+        (SECOND, OFF, ""),
+        (GROUP, "", "22:00"),
+    ):
+        assert await asked.recaps.choose(told, time, Language.CHINESE)
+        assert dict(asked.made[-2:]) == {GROUP: due, SECOND: ""}
+        assert asked.recaps.time_of(GROUP) == asked.recaps.time_of(SECOND) == due
+        assert (await asked.recaps.is_wanted(GROUP), await asked.recaps.is_wanted(SECOND)) == (bool(due), False)
+        assert dict(await asked.look()) == ({GROUP: due} if due else {}) | {OTHER: "22:00"}
 
 
 async def test_an_account_that_hears_a_group_no_more_leaves_its_recap_to_another() -> None:
